@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: help demo test lint bench clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/ready  ## a small synthetic study: table and figure, under a minute
+	@$(RUN) examples/demo.py
+
+test: $(VENV)/ready  ## all tests
+	$(RUN) -m pytest
+
+lint: $(VENV)/ready  ## style and types
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+bench: $(VENV)/ready  ## speed, as ratios against references measured in the same run
+	$(RUN) benchmarks/rounds.py
+	$(RUN) benchmarks/selecting.py
+	$(RUN) benchmarks/starting.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"preselect needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; say make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet --editable '.[dev]'
+	@touch $@
