@@ -1,0 +1,35 @@
+"""Contextual online preselection: choose k of n, see which one wins, choose better."""
+
+from preselect.context import StructuredContext
+from preselect.decision import Decision
+from preselect.errors import InputError, PreselectError, StateFileError
+from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction
+from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
+from preselect.policies import CPPL, MM, EpsilonGreedy, MaxTheta, Policy, Random, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CPPL",
+    "MM",
+    "Concatenation",
+    "Decision",
+    "EpsilonGreedy",
+    "Identity",
+    "InputError",
+    "Kronecker",
+    "MaxTheta",
+    "NoWinner",
+    "OneHot",
+    "Outcome",
+    "Policy",
+    "PreselectError",
+    "Random",
+    "Ranking",
+    "Reduction",
+    "StateFileError",
+    "StructuredContext",
+    "Void",
+    "Winner",
+    "load",
+]

@@ -1,0 +1,85 @@
+"""A decision: the value that `select` returns and `learn` takes back, now, late or never."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Decision:
+    """The k selected arms, best first, and all that learning needs to know of them.
+
+    A frozen value: attributes cannot be set and the arrays are read-only, because feedback may come long after the arms
+    that were shown have changed. One is made in every round, so it is made cheaply: scores, widths and rows lie one
+    after the other in one block of `numbers`, which the kernels fill and read whole.
+    """
+
+    __slots__ = ("_arms", "_d", "_ids", "_numbers", "_round")
+
+    def __init__(
+        self, arms: NDArray[np.int64], numbers: NDArray[np.float64], d: int, ids: NDArray[np.int64], round: int
+    ) -> None:
+        arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
+        numbers.setflags(False)  # type: ignore[call-arg]
+        self._arms = arms
+        self._numbers = numbers
+        self._d = d
+        self._ids = ids
+        self._round = round
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        arms: NDArray[np.int64],
+        rows: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        widths: NDArray[np.float64],
+        ids: NDArray[np.int64],
+        round: int,
+    ) -> Self:
+        """A decision from its parts."""
+        return cls(arms, np.concatenate((scores, widths, rows.ravel())), rows.shape[1], ids, round)
+
+    @property
+    def arms(self) -> NDArray[np.int64]:
+        """Positions of the selected arms in the context that was shown."""
+        return self._arms
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """What the policy ranked them by: optimistic log-utilities."""
+        return self._numbers[: len(self._arms)]
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """The part of each score that is there for exploration; `scores - widths` is the plain estimate."""
+        return self._numbers[len(self._arms) : 2 * len(self._arms)]
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """Their joint features, k x d."""
+        return self._numbers[2 * len(self._arms) :].reshape(-1, self._d)
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """Scores, widths and rows, one after the other."""
+        return self._numbers
+
+    @property
+    def d(self) -> int:
+        """Number of joint features."""
+        return self._d
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Who the arms are: equal to `arms` unless the context names them."""
+        return self._ids
+
+    @property
+    def round(self) -> int:
+        """Number of the decision, counted by the policy from 1."""
+        return self._round
+
+    def __repr__(self) -> str:
+        return f"Decision(round={self.round}, arms={self.arms.tolist()}, scores={self.scores.round(4).tolist()})"

@@ -1,0 +1,544 @@
+"""The compiled inner loops: arrays in, arrays out, float64 arithmetic, no Python objects.
+
+All kernels live in this one file on purpose: numba keys its disk cache by the source file of the kernel that is called,
+so a helper in another file could change without its callers being compiled again.
+
+Conventions. `X` is n x d (float64 or float32). `numbers` is the block of a decision: k scores, k widths, then the k
+selected rows of X. `ranked` holds these rows in the order of the outcome: the m arms that were ranked, best first, then
+the k - m others. A winner is a ranking with m = 1.
+A kernel that changes a state computes first and commits last, and answers whether it did: a learner that meets a
+number that is not finite stays exactly as it was.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[np.floating[Any]]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+OK, NOT_FINITE, TIED = 0, 1, 2
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+
+
+def _compiled(kernel: _Kernel) -> _Kernel:
+    """Compile in strict order of operations; only fused multiply-add is allowed."""
+    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(kernel))
+
+
+def _reduction(kernel: _Kernel) -> _Kernel:
+    """Compile so that sums may be reordered, hence vectorised; NaN and infinity keep their meaning."""
+    fastmath = {"contract", "reassoc", "nsz"}
+    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel))
+
+
+# --- small linear algebra ---------------------------------------------------------------------------------------------
+
+
+@_reduction
+def _product(X: Matrix, i: int, y: Floats) -> float:
+    total = 0.0
+    for j in range(y.shape[0]):
+        total += X[i, j] * y[j]
+    return total
+
+
+@_reduction
+def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
+    total = 0.0
+    square = 0.0
+    for j in range(y.shape[0]):
+        x = np.float64(X[i, j])
+        total += x * y[j]
+        square += x * x
+    return total, square
+
+
+@_reduction
+def _row_product(X: Matrix, i: int, Y: Floats, j: int) -> float:
+    total = 0.0
+    for a in range(X.shape[1]):
+        total += X[i, a] * Y[j, a]
+    return total
+
+
+@_compiled
+def _add_rows(out: Floats, i: int, W: Floats, l: int, S: Floats, first: int, last: int) -> None:
+    """out[i] += sum of W[l, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
+
+    Most of the work of this file is done here. Row numbers are passed, here and elsewhere, because a slice costs two
+    atomic operations on its owner; and they are unsigned, because a signed index is checked for being negative.
+    """
+    row, line, j, end, one, four = (
+        np.uint64(i),
+        np.uint64(l),
+        np.uint64(first),
+        np.uint64(last),
+        np.uint64(1),
+        np.uint64(4),
+    )
+    columns = np.uint64(out.shape[1])
+    while j + four <= end:
+        j1, j2, j3 = j + one, j + one + one, j + one + one + one
+        w0, w1, w2, w3 = W[line, j], W[line, j1], W[line, j2], W[line, j3]
+        if w0 != 0.0 or w1 != 0.0 or w2 != 0.0 or w3 != 0.0:
+            for b in range(columns):
+                out[row, b] += w0 * S[j, b] + w1 * S[j1, b] + w2 * S[j2, b] + w3 * S[j3, b]
+        j += four
+    while j < end:
+        w0 = W[line, j]
+        if w0 != 0.0:
+            for b in range(columns):
+                out[row, b] += w0 * S[j, b]
+        j += one
+
+
+@_reduction
+def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
+    """x_i' Sigma x_i from the lower triangle; features that are zero (one-hot arms) cost nothing."""
+    row, d = np.uint64(i), np.uint64(X.shape[1])
+    total = 0.0
+    for a in range(d):
+        if X[row, a] != 0.0:
+            half = 0.5 * Sigma[a, a] * X[row, a]
+            for b in range(a):
+                half += Sigma[a, b] * X[row, b]
+            total += X[row, a] * half
+    return max(2.0 * total, 0.0)
+
+
+@_reduction
+def _largest_eigenvalue_bound(Sigma: Floats) -> float:
+    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding."""
+    d = Sigma.shape[0]
+    trace = 0.0
+    square = 0.0
+    for a in range(d):
+        trace += Sigma[a, a]
+        for b in range(d):
+            square += Sigma[a, b] * Sigma[a, b]
+    mean = trace / d
+    variance = max(square / d - mean * mean, 1e-12 * square / d)
+    return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6))
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+@_compiled
+def _place(arm: int, score: float, width: float, arms: Integers, numbers: Floats, filled: int) -> float:
+    """Put an arm into the list sorted by score, of which `filled` places are taken; answer the score that falls out."""
+    k = arms.shape[0]
+    out = -np.inf
+    place = filled
+    if filled == k:
+        place = k - 1
+        if not score > numbers[place]:
+            return score
+        out = numbers[place]
+    while place > 0 and numbers[place - 1] < score:
+        arms[place] = arms[place - 1]
+        numbers[place] = numbers[place - 1]
+        numbers[k + place] = numbers[k + place - 1]
+        place -= 1
+    arms[place] = arm
+    numbers[place] = score
+    numbers[k + place] = width
+    return out
+
+
+@_compiled
+def choose(
+    X: Matrix,
+    theta: Floats,
+    Sigma: Floats,
+    beta: float,
+    eligible: Booleans,
+    scratch: Floats,
+    arms: Integers,
+    numbers: Floats,
+) -> int:
+    """The k eligible arms with the largest x'theta + log1p(beta sqrt(x' Sigma x)), best first, exactly.
+
+    The exact quadratic form is computed only for arms whose upper bound reaches the k-th best exact score. An empty
+    `eligible` means every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out.
+    """
+    n, d = X.shape
+    k = arms.shape[0]
+    every = eligible.shape[0] == 0
+    u, square = scratch[0], scratch[1]
+    largest_square = 0.0
+    finite = True
+    filled = 0
+    best_out = -np.inf
+    for i in range(n):
+        u[i], square[i] = _product_and_square(X, i, theta)
+        finite &= math.isfinite(u[i]) and math.isfinite(square[i])
+        if every or eligible[i]:
+            largest_square = max(largest_square, square[i])
+            if filled < k or u[i] >= numbers[k - 1]:
+                best_out = max(best_out, _place(i, u[i], 0.0, arms, numbers, filled))
+                filled = min(filled + 1, k)
+    if not finite:
+        return NOT_FINITE
+    if beta > 0.0:
+        # log1p lies below its tangent at the widest arm, so the bound per arm needs no logarithm.
+        bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
+        largest = bound * math.sqrt(largest_square)
+        slope = 1.0 / (1.0 + largest)
+        widest = math.log1p(largest) + 1e-12
+        seeds = arms.copy()
+        filled = 0
+        best_out = -np.inf
+        for seed in seeds:
+            width = math.log1p(beta * math.sqrt(_quadratic_form(X, seed, Sigma)))
+            _place(seed, u[seed] + width, width, arms, numbers, filled)
+            filled += 1
+            square[seed] = -1.0
+        for i in range(n):
+            if (every or eligible[i]) and u[i] + widest >= numbers[k - 1] and square[i] >= 0.0:
+                if u[i] + widest - slope * (largest - bound * math.sqrt(square[i])) >= numbers[k - 1]:
+                    width = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+                    best_out = max(best_out, _place(i, u[i] + width, width, arms, numbers, k))
+    if numbers.shape[0] == 2 * k + k * d:  # room for the rows
+        for place in range(k):
+            for a in range(d):
+                numbers[2 * k + place * d + a] = X[arms[place], a]
+    return TIED if best_out == numbers[k - 1] else OK
+
+
+@_compiled
+def score(X: Matrix, theta: Floats, Sigma: Floats, beta: float, scores: Floats, widths: Floats) -> int:
+    """Score and width of every arm, the same numbers to the last bit as `choose` ranks by."""
+    finite = True
+    for i in range(X.shape[0]):
+        scores[i], square = _product_and_square(X, i, theta)
+        finite &= math.isfinite(scores[i]) and math.isfinite(square)
+        widths[i] = 0.0
+        if beta > 0.0:
+            widths[i] = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+            scores[i] += widths[i]
+    return OK if finite else NOT_FINITE
+
+
+# --- the Plackett-Luce model of one outcome ---------------------------------------------------------------------------
+
+
+@_compiled
+def rank_rows(numbers: Floats, k: int, d: int, ranking: Integers) -> Floats:
+    """The rows of a decision in the order of the outcome: the ranked ones, best first, then the others."""
+    m = ranking.shape[0]
+    ranked = np.empty((k, d))
+    seen = np.zeros(k, dtype=np.bool_)
+    place = m
+    for i in range(m):
+        seen[ranking[i]] = True
+        for a in range(d):
+            ranked[i, a] = numbers[2 * k + ranking[i] * d + a]
+    for i in range(k):
+        if not seen[i]:
+            for a in range(d):
+                ranked[place, a] = numbers[2 * k + i * d + a]
+            place += 1
+    return ranked
+
+
+@_compiled
+def utilities(X: Matrix, theta: Floats) -> Floats:
+    """Log-utilities u = X theta."""
+    u = np.empty(X.shape[0])
+    for i in range(X.shape[0]):
+        u[i] = _product(X, i, theta)
+    return u
+
+
+@_compiled
+def stage_normalisers(u: Floats, m: int) -> Floats:
+    """Log of the sum of exp(u) over the arms still in the running at each of the m stages, in one backward pass."""
+    normalisers = np.empty(m)
+    largest = u[-1]
+    total = 1.0  # the sum is total * exp(largest)
+    for place in range(u.shape[0] - 2, -1, -1):
+        if u[place] > largest:
+            total = total * math.exp(largest - u[place]) + 1.0
+            largest = u[place]
+        else:
+            total += math.exp(u[place] - largest)
+        if place < m:
+            normalisers[place] = largest + math.log(total)
+    if m == u.shape[0]:
+        normalisers[m - 1] = u[-1]
+    return normalisers
+
+
+@_compiled
+def stage_probabilities(u: Floats, m: int) -> Floats:
+    """p[s, j], the probability that the j-th ranked arm wins stage s; zero for the arms that have left."""
+    k = u.shape[0]
+    normalisers = stage_normalisers(u, m)
+    p = np.zeros((m, k))
+    for s in range(m):
+        for j in range(s, k):
+            p[s, j] = math.exp(u[j] - normalisers[s])
+    return p
+
+
+@_compiled
+def gradient(ranked: Floats, p: Floats) -> Floats:
+    """The gradient of the log-likelihood in theta: the sum over the stages of (row of the winner - expected row)."""
+    m, k = p.shape
+    g = np.zeros((1, ranked.shape[1]))
+    for j in range(k):
+        coefficient = 1.0 if j < m else 0.0
+        for s in range(min(j + 1, m)):
+            coefficient -= p[s, j]
+        for a in range(g.shape[1]):
+            g[0, a] += coefficient * ranked[j, a]
+    return g
+
+
+@_compiled
+def curvature_factor(ranked: Floats, p: Floats) -> Floats:
+    """F with k - 1 rows and F'F = minus the Hessian of the log-likelihood, for any number of stages.
+
+    Minus the Hessian is ranked' L ranked, where L is the Laplacian of the graph on the arms whose edge between i and j
+    weighs the sum over the stages of p_i p_j. Eliminating the arms one by one factors L using sums, products and
+    quotients of non-negative numbers only, so nothing cancels however unequal the probabilities are.
+    """
+    m, k = p.shape
+    d = ranked.shape[1]
+    w = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1, k):
+            for s in range(min(i + 1, m)):
+                w[i, j] += p[s, i] * p[s, j]
+    F = np.zeros((k - 1, d))
+    for i in range(k - 1):
+        degree = 0.0
+        for j in range(i + 1, k):
+            degree += w[i, j]
+        if degree == 0.0:
+            continue
+        root = math.sqrt(degree)
+        for a in range(d):
+            F[i, a] = root * ranked[i, a]
+        for j in range(i + 1, k):
+            share = w[i, j] / degree
+            for a in range(d):
+                F[i, a] -= root * share * ranked[j, a]
+            for other in range(j + 1, k):
+                w[j, other] += share * w[i, other]
+    return F
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+
+@_reduction
+def _squares_are_finite(values: Floats) -> bool:
+    """Whether all values are finite and small enough for their products to be so."""
+    total = 0.0
+    for value in values.flat:
+        total += value * value
+    return math.isfinite(total)
+
+
+@_compiled
+def _averaged_step(
+    ranked: Floats, m: int, step: float, t: int, theta_hat: Floats, theta_bar: Floats
+) -> tuple[Floats, Floats]:
+    """The next SGD iterate and the next running average, as new arrays."""
+    p = stage_probabilities(utilities(ranked, theta_hat), m)
+    new_hat = theta_hat + step * gradient(ranked, p)[0]
+    new_bar = ((t - 1) * theta_bar + new_hat) / t
+    return new_hat, new_bar
+
+
+@_compiled
+def learn_average(numbers: Floats, k: int, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    """One round of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
+    theta_hat, theta_bar = estimate[0], estimate[1]
+    ranked = rank_rows(numbers, k, estimate.shape[1], ranking)
+    new_hat, new_bar = _averaged_step(ranked, ranking.shape[0], step, t, theta_hat, theta_bar)
+    if not (_squares_are_finite(new_hat) and _squares_are_finite(new_bar)):
+        return NOT_FINITE
+    theta_hat[:] = new_hat
+    theta_bar[:] = new_bar
+    return OK
+
+
+@_compiled
+def _factor(M: Floats) -> None:
+    """Replace M by -L below, -L' above and 1/L on the diagonal, where L L' = I + M (Cholesky)."""
+    for i in range(M.shape[0]):
+        for j in range(i + 1):
+            total = M[i, j]
+            for l in range(j):
+                total -= M[i, l] * M[j, l]
+            if i == j:
+                M[i, i] = 1.0 / math.sqrt(1.0 + total)
+            else:
+                M[i, j] = M[j, i] = -total * M[j, j]
+
+
+@_compiled
+def refresh(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
+    """P = inv(A) by Gauss-Jordan elimination, stable because A is positive definite, and Sigma = P B P: O(d^3)."""
+    d = np.uint64(A.shape[0])
+    for a in range(d):
+        for b in range(d):
+            P[a, b] = A[a, b]
+    for pivot in range(d):
+        reciprocal = 1.0 / P[pivot, pivot]
+        P[pivot, pivot] = 1.0
+        for b in range(d):
+            P[pivot, b] *= reciprocal
+        for a in range(d):
+            if a != pivot:
+                factor = P[a, pivot]
+                P[a, pivot] = 0.0
+                for b in range(d):
+                    P[a, b] -= factor * P[pivot, b]
+    for a in range(d):
+        for b in range(a):
+            P[a, b] = P[b, a] = 0.5 * (P[a, b] + P[b, a])
+    _sandwich(P, B, Sigma)
+
+
+@_compiled
+def _sandwich(P: Floats, B: Floats, Sigma: Floats) -> None:
+    """Sigma = P B P."""
+    d = P.shape[0]
+    half = np.zeros((d, d))
+    Sigma[:] = 0.0
+    for a in range(d):
+        _add_rows(half, a, P, a, B, 0, d)
+        _add_rows(Sigma, a, half, a, P, 0, d)
+
+
+@_compiled
+def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> None:
+    """P and Sigma after A gains F'F and B gains gg': O(k d^2).
+
+    Woodbury: with I + F P F' = L L' and L V = F P, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new
+    P B P is Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
+    """
+    r, d = F.shape
+    V = np.zeros((r, d))
+    terms = np.zeros((2 * r + 1, d))  # the rows of G, of Z, and h
+    M = np.zeros((r, r))
+    N = np.zeros((r, r))
+    for i in range(r):
+        _add_rows(V, i, F, i, P, 0, d)
+        _add_rows(M, i, V, i, F_columns, 0, d)
+        _add_rows(terms, r + i, F, i, Sigma, 0, d)
+        _add_rows(N, i, terms, r + i, F_columns, 0, d)
+    _factor(M)
+    for i in range(r):
+        _add_rows(V, i, M, i, V, 0, i)
+        for a in range(d):
+            V[i, a] *= M[i, i]
+            terms[i, a] = V[i, a]
+    for i in range(r - 1, -1, -1):
+        _add_rows(terms, i, M, i, terms, i + 1, r)
+        for a in range(d):
+            terms[i, a] *= M[i, i]
+    for i in range(r):
+        for j in range(r):
+            N[i, j] *= -0.5
+        _add_rows(terms, r + i, N, i, terms, 0, r)
+    weights = np.empty((1, 2 * r + 1))
+    for a in range(d):
+        for j in range(r):
+            weights[0, j] = -V[j, a]
+        _add_rows(P, a, weights, 0, V, 0, r)
+    _add_rows(terms, 2 * r, g, 0, P, 0, d)
+    for a in range(d):
+        for j in range(r):
+            weights[0, j] = -terms[r + j, a]
+            weights[0, r + j] = -terms[j, a]
+        weights[0, 2 * r] = terms[2 * r, a]
+        _add_rows(Sigma, a, weights, 0, terms, 0, 2 * r + 1)
+
+
+@_compiled
+def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
+
+    The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma.
+    """
+    d = estimate.shape[1]
+    theta_hat, theta_bar, A, B = estimate[0], estimate[1], estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
+    P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
+    ranked = rank_rows(numbers, k, d, ranking)
+    m = ranking.shape[0]
+    new_hat, new_bar = _averaged_step(ranked, m, step, t, theta_hat, theta_bar)
+    p = stage_probabilities(utilities(ranked, new_bar), m)
+    g = gradient(ranked, p)
+    F = curvature_factor(ranked, p)
+    if not (_squares_are_finite(new_hat) and _squares_are_finite(new_bar)):
+        return NOT_FINITE
+    if not (_squares_are_finite(F) and _squares_are_finite(g)):
+        return NOT_FINITE
+    r = F.shape[0]
+    F_columns = np.empty((d, r))
+    for a in range(d):
+        theta_hat[a] = new_hat[a]
+        theta_bar[a] = new_bar[a]
+        for i in range(r):
+            F_columns[a, i] = F[i, a]
+        _add_rows(A, a, F_columns, a, F, 0, r)
+        for b in range(d):
+            B[a, b] += g[0, a] * g[0, b]
+    if d <= 2 * r:  # cheaper than updating, and exact
+        refresh(A, B, P, Sigma)
+    else:
+        _update(F, F_columns, g, P, Sigma)
+    return OK
+
+
+# --- context-free Plackett-Luce by minorise-maximise ------------------------------------------------------------------
+
+
+@_compiled
+def minorise_maximise(
+    worth: Floats,
+    wins: Floats,
+    starts: Integers,
+    members: Integers,
+    counts: Floats,
+    n_sets: int,
+    prior: float,
+    tolerance: float,
+    most_sweeps: int,
+) -> int:
+    """Hunter's (2004) update, in place, until no worth moves by more than `tolerance` relatively; answers the sweeps.
+
+    Set s, seen counts[s] times, holds the arms members[starts[s]:starts[s + 1]]. Each arm also meets an imaginary arm
+    of worth 1 and wins and loses `prior` times against it, which fixes the scale and keeps every worth positive.
+    """
+    denominators = np.empty(worth.shape[0])
+    for sweep in range(most_sweeps):
+        for i in range(worth.shape[0]):
+            denominators[i] = 2.0 * prior / (worth[i] + 1.0)
+        for s in range(n_sets):
+            total = 0.0
+            for place in range(starts[s], starts[s + 1]):
+                total += worth[members[place]]
+            for place in range(starts[s], starts[s + 1]):
+                denominators[members[place]] += counts[s] / total
+        moved = 0.0
+        for i in range(worth.shape[0]):
+            new = (wins[i] + prior) / denominators[i]
+            moved = max(moved, abs(new - worth[i]) / new)
+            worth[i] = new
+        if moved <= tolerance:
+            return sweep + 1
+    return most_sweeps

@@ -1,0 +1,100 @@
+"""The contextual Plackett-Luce model as pure functions.
+
+One grid: probabilities and likelihoods take log-utilities u; derivatives take rows X and theta, since u = X theta.
+Everywhere a `ranking` lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are
+the same thing to every function here. Nothing forms exp(u) unshifted, so utilities may be as large as they like.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from preselect import kernels
+from preselect.context import Floats, as_floats
+from preselect.errors import InputError
+
+Positions = Sequence[int] | NDArray[np.int64]
+
+
+def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
+    """Log-utilities u_i = x_i'theta: the logarithm of Eq. (utility_param).
+
+    >>> utilities([[1.0, 2.0], [0.0, 1.0]], [0.5, 1.0])
+    array([2.5, 1. ])
+    """
+    return as_floats(X, "X", 2) @ as_floats(theta, "theta", 1)
+
+
+def winner_probabilities(u: ArrayLike) -> Floats:
+    """Probability of each arm of the set to win, Eq. (top_rank_context).
+
+    >>> winner_probabilities([0.0, 0.0, 700.0])
+    array([0., 0., 1.])
+    """
+    values = as_floats(u, "u", 1)
+    return kernels.stage_probabilities(values, 1).ravel()
+
+
+def log_likelihood(u: ArrayLike, ranking: Positions) -> float:
+    """Log-probability of the ranking, Eq. (log_likelihood) and (log_likelihood_top_rank)."""
+    values = as_floats(u, "u", 1)
+    ranked = values[_order(ranking, len(values))]
+    m = len(ranking)
+    return float(np.sum(ranked[:m] - kernels.stage_normalisers(ranked, m)))
+
+
+def ranking_probability(u: ArrayLike, ranking: Positions) -> float:
+    """Probability of the ranking, Eq. (marginals_context).
+
+    >>> round(ranking_probability([0.0, 0.0, 0.0], [2, 0, 1]), 6)
+    0.166667
+    """
+    return float(np.exp(log_likelihood(u, ranking)))
+
+
+def gradient(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
+    """Gradient of the log-likelihood in theta (supplementary material A)."""
+    return kernels.gradient(*_ranked_stages(X, theta, ranking)).ravel()
+
+
+def curvature(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
+    """Minus the Hessian of the log-likelihood in theta: positive semidefinite, of rank at most k - 1."""
+    F = curvature_factor(X, theta, ranking)
+    return F.T @ F
+
+
+def curvature_factor(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
+    """F with k - 1 rows such that F'F is the curvature."""
+    return kernels.curvature_factor(*_ranked_stages(X, theta, ranking))
+
+
+def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
+    """Position of a winner drawn from the model."""
+    values = as_floats(u, "u", 1)
+    return int(np.argmax(values + generator.gumbel(size=len(values))))
+
+
+def sample_ranking(u: ArrayLike, generator: np.random.Generator, m: int | None = None) -> NDArray[np.int64]:
+    """A ranking drawn from the model, best first; its first m places if m is given."""
+    values = as_floats(u, "u", 1)
+    return np.argsort(-(values + generator.gumbel(size=len(values))))[:m]
+
+
+def _order(ranking: Positions, k: int) -> NDArray[np.int64]:
+    """The ranked positions followed by the others."""
+    named = np.asarray(ranking, dtype=np.int64)
+    if (
+        named.ndim != 1
+        or not 1 <= len(named) <= k
+        or len(np.unique(named)) < len(named)
+        or np.any((named < 0) | (named >= k))
+    ):
+        raise InputError(f"ranking must be distinct positions from 0 to {k - 1}, best first, got {ranking!r:.80}")
+    return np.concatenate((named, np.setdiff1d(np.arange(k), named)))
+
+
+def _ranked_stages(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> tuple[Floats, Floats]:
+    rows = as_floats(X, "X", 2)
+    ranked = rows[_order(ranking, len(rows))]
+    return ranked, kernels.stage_probabilities(kernels.utilities(ranked, as_floats(theta, "theta", 1)), len(ranking))

@@ -1,0 +1,103 @@
+"""What a round can end in. Arms are named by their position in the context, as in `Decision.arms`."""
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect.errors import InputError
+
+_NONE = np.empty(0, dtype=np.int64)
+_PLACES = np.arange(1024)  # a slice of it is made faster than a new array of one number
+
+
+def _as_arm(arm: SupportsIndex, argument: str) -> int:
+    try:
+        return operator.index(arm)
+    except TypeError:
+        raise InputError(f"{argument} must be the integer position of an arm, got {arm!r}") from None
+
+
+class Outcome:
+    """Base of the four kinds. `positions` says which places of the decision were ranked, best first."""
+
+    __slots__ = ()
+
+    def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG002
+        """Places in `arms` of the ranked arms, best first; empty if the outcome teaches nothing."""
+        return _NONE
+
+
+class Winner(Outcome):
+    """One of the selected arms won; nothing is known of the order of the others.
+
+    >>> Winner(4).positions(np.array([7, 4, 2]))
+    array([1])
+    """
+
+    __slots__ = ("_arm",)
+
+    def __init__(self, arm: SupportsIndex) -> None:
+        self._arm = arm if type(arm) is int else _as_arm(arm, "arm")
+
+    @property
+    def arm(self) -> int:
+        """Position of the winner in the context that was shown."""
+        return self._arm
+
+    def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
+        selected = arms.tolist()
+        try:
+            place = selected.index(self._arm)
+        except ValueError:
+            raise InputError(f"the winner must be one of the selected arms {selected}, got {self._arm}") from None
+        return _PLACES[place : place + 1] if place < len(_PLACES) else np.array([place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Winner) and other._arm == self._arm
+
+    def __hash__(self) -> int:
+        return hash((Winner, self._arm))
+
+    def __repr__(self) -> str:
+        return f"Winner({self._arm})"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Outcome):
+    """The selected arms, or the best m of them, in order, best first.
+
+    >>> Ranking([2, 7]).positions(np.array([7, 4, 2]))
+    array([2, 0])
+    """
+
+    arms: tuple[int, ...]
+
+    def __init__(self, arms: Iterable[SupportsIndex]) -> None:
+        named = tuple(_as_arm(arm, "arms") for arm in arms)
+        if not named:
+            raise InputError("arms of a ranking must name at least one arm, got none; report NoWinner() instead")
+        twice = sorted({arm for arm in named if named.count(arm) > 1})
+        if twice:
+            raise InputError(f"arms of a ranking must be distinct, got {twice} more than once in {list(named)}")
+        object.__setattr__(self, "arms", named)
+
+    def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
+        place = {arm: position for position, arm in enumerate(arms.tolist())}
+        strangers = [arm for arm in self.arms if arm not in place]
+        if strangers:
+            raise InputError(f"a ranking must name selected arms only, {list(place)}, got {strangers}")
+        return np.array([place[arm] for arm in self.arms])
+
+
+@dataclass(frozen=True, slots=True)
+class NoWinner(Outcome):
+    """Every selected arm failed, for instance by running out of time. Counted, and nothing is learnt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Void(Outcome):
+    """The round says nothing about the arms, for instance after a fault of our own. Counted, and nothing is learnt."""

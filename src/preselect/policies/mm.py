@@ -1,0 +1,118 @@
+"""MM, the paper's context-free baseline: Plackett-Luce worths by minorise-maximise (Hunter 2004, Section 5)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect import kernels
+from preselect.context import Context, Floats, StructuredContext, require_finite_context
+from preselect.decision import Decision
+from preselect.errors import InputError
+from preselect.policies.policy import Policy
+
+
+class MM(Policy):
+    """One worth per arm, whatever the context; always the k arms with the largest estimated worth.
+
+    The estimate is the maximum likelihood one given all rankings and winners seen. The history is kept as counts of the
+    sets that arms were chosen from, so a set seen again costs no memory, and after each outcome the sweeps start from
+    the worths found before: `sweeps` of them at most, fewer if no worth moves by more than `tolerance`.
+
+    Hunter's estimate exists only if every arm has beaten and been beaten, directly or through others. Here each arm
+    also wins and loses `prior` times against an imaginary arm of worth 1, so it always exists, and an arm not seen yet
+    has worth 1. Arms are told apart by the context's ids, or else by their position; features are ignored.
+
+    >>> from preselect.outcomes import Winner
+    >>> policy = MM(seed=0)
+    >>> for _ in range(20):
+    ...     decision = policy.select(np.zeros((3, 1)), k=2)
+    ...     policy.learn(decision, Winner(decision.arms.max()))
+    >>> policy.scores(np.zeros((3, 1))).argmax()
+    np.int64(2)
+    """
+
+    _state = ("worth", "wins", "starts", "members", "counts")
+
+    def __init__(
+        self,
+        *,
+        d: int | None = None,
+        prior: float = 0.5,
+        tolerance: float = 1e-6,
+        sweeps: int = 10,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(d=d, seed=seed)
+        if not prior > 0.0:
+            raise InputError(f"prior must be positive, got {prior}")
+        if sweeps < 1:
+            raise InputError(f"sweeps must be at least 1, got {sweeps}")
+        self.prior = prior
+        self.tolerance = tolerance
+        self.sweeps = sweeps
+        self.worth = np.empty(0)
+        self.wins = np.empty(0)
+        self.starts = np.zeros(1, dtype=np.int64)
+        self.members = np.empty(0, dtype=np.int64)
+        self.counts = np.empty(0)
+        self._sets: dict[tuple[int, ...], int] = {}
+
+    def _score(self, context: Context) -> tuple[Floats, Floats]:
+        require_finite_context(context)
+        ids = np.arange(context.shape[0])
+        if isinstance(context, StructuredContext):
+            ids = context.identify(ids)
+        scores = np.zeros(len(ids))
+        known = ids < len(self.worth)
+        scores[known] = np.log(self.worth[ids[known]])
+        return scores, np.zeros(len(ids))
+
+    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
+        self._know(int(decision.ids.max()))
+        running = sorted(decision.ids.tolist())
+        for arm in decision.ids[ranking].tolist():
+            if len(running) > 1:  # the last one left has beaten nobody
+                self.wins[arm] += 1.0
+                number = self._set(running)
+                self.counts[number] += 1.0
+                running.remove(arm)
+        kernels.minorise_maximise(
+            self.worth, self.wins, self.starts, self.members, self.counts, len(self._sets),
+            self.prior, self.tolerance, self.sweeps,
+        )  # fmt: skip
+
+    def _know(self, arm: int) -> None:
+        """Make room for arms up to this id."""
+        if arm >= len(self.worth):
+            self.worth = _extended(self.worth, arm + 1, 1.0)
+            self.wins = _extended(self.wins, arm + 1, 0.0)
+
+    def _set(self, arms: list[int]) -> int:
+        """Number of the set; room grows by doubling."""
+        key = tuple(arms)
+        if key not in self._sets:
+            number = len(self._sets)
+            first = int(self.starts[number])
+            if number == len(self.counts):
+                self.counts = _extended(self.counts, 2 * number + 1, 0.0)
+                self.starts = _extended(self.starts, 2 * number + 2, 0)
+            if first + len(arms) > len(self.members):
+                self.members = _extended(self.members, 2 * first + len(arms), 0)
+            self.members[first : first + len(arms)] = arms
+            self.starts[number + 1] = first + len(arms)
+            self._sets[key] = number
+        return self._sets[key]
+
+    def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for name in self._state:
+            setattr(self, name, arrays[name])
+        for number in range(int(np.count_nonzero(self.counts))):
+            first, last = self.starts[number : number + 2]
+            self._sets[tuple(self.members[first:last].tolist())] = number
+
+
+def _extended(array: NDArray[Any], size: int, value: float) -> NDArray[Any]:
+    longer = np.full(size, value, dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

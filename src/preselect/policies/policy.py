@@ -1,0 +1,196 @@
+"""What every policy is: select, learn, score, save, load. One policy per file beside this one."""
+
+import inspect
+import operator
+from abc import ABC, abstractmethod
+from os import PathLike
+from typing import Any, ClassVar, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from preselect import state
+from preselect.context import Context, Floats, StructuredContext, as_context
+from preselect.decision import Decision
+from preselect.errors import InputError, StateFileError
+from preselect.outcomes import NoWinner, Outcome, Void
+
+Mask = NDArray[np.bool_]
+
+EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes nobody
+
+
+class Policy(ABC):
+    """Chooses k of the arms it is shown and learns from who wins.
+
+    A new policy says how arms are scored (`_score`) and what an outcome teaches (`_observe`), and lists in `_state` the
+    arrays that make up what it has learnt. Its constructor takes keyword arguments only and keeps each as an attribute
+    of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ()
+    _kinds: ClassVar[dict[str, type["Policy"]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Policy._kinds[cls._kind()] = cls
+
+    def __init__(self, *, d: int | None, seed: int | None) -> None:
+        if d is not None and d < 1:
+            raise InputError(f"d must be at least 1, got {d}")
+        self.d = d
+        self.seed = seed
+        self.rounds = 0
+        self.observations = 0
+        self.no_winners = 0
+        self.voids = 0
+        self._generator = np.random.default_rng(seed)
+
+    def select(
+        self, X: ArrayLike | StructuredContext, k: SupportsIndex, *, eligible: ArrayLike | None = None
+    ) -> Decision:
+        """Choose k of the n arms shown as rows of X, best first.
+
+        `eligible` restricts the choice: n booleans, or the positions of the arms that may be chosen.
+        """
+        context = as_context(X, self.d)
+        k = _as_count(k, context.shape[0])
+        mask = EVERY_ARM if eligible is None else _as_mask(eligible, context.shape[0], k)
+        arms, numbers = self._choose(context, k, mask)
+        self.rounds += 1
+        ids = context.identify(arms) if isinstance(context, StructuredContext) else arms
+        return Decision(arms, numbers, context.shape[1], ids, self.rounds)
+
+    def learn(self, decision: Decision, outcome: Outcome) -> None:
+        """Take in the outcome of a decision, which may be an old one, or another policy's on the same features."""
+        if not isinstance(decision, Decision):
+            raise InputError(f"decision must be what select returned, got {decision!r:.80}")
+        if not isinstance(outcome, Outcome):
+            raise InputError(f"outcome must be Winner, Ranking, NoWinner or Void, got {outcome!r:.80}")
+        if self.d is not None and decision.d != self.d:
+            raise InputError(f"decision must have d={self.d} features, got {decision.d}")
+        ranking = outcome.positions(decision.arms)
+        if ranking.size:
+            self._observe(decision, ranking)
+            self.observations += 1
+        elif isinstance(outcome, NoWinner):
+            self.no_winners += 1
+        elif isinstance(outcome, Void):
+            self.voids += 1
+
+    def scores(self, X: ArrayLike | StructuredContext) -> Floats:
+        """What each arm of X would be ranked by now."""
+        return self._score(as_context(X, self.d))[0]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything that decides what the policy does next, its generator included."""
+        header = {
+            "parameters": {name: getattr(self, name) for name in self._parameters()},
+            "counts": {name: getattr(self, name) for name in _COUNTS},
+            "generator": self._generator.bit_generator.state,
+        }
+        state.write(path, self._kind(), header, {name: getattr(self, name) for name in self._state})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a policy of this class that `save` wrote."""
+        return cls._restore(state.read(path).expect(cls._kind()))
+
+    @classmethod
+    def _restore(cls, file: state.StateFile) -> Self:
+        try:
+            policy = cls(**file.header["parameters"])
+            policy._generator.bit_generator.state = file.header["generator"]
+            for name in _COUNTS:
+                setattr(policy, name, int(file.header["counts"][name]))
+            policy._set_state(file.arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateFileError(f"{file.path} is not a complete {cls.__name__} state: {error}") from None
+        return policy
+
+    def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over saved arrays; policies whose arrays grow relax the check of shapes."""
+        for name in self._state:
+            expected = getattr(self, name)
+            if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {expected.shape}")
+            expected[...] = arrays[name]
+
+    @classmethod
+    def _kind(cls) -> str:
+        ours = cls.__module__.startswith("preselect.")
+        return cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
+
+    @classmethod
+    def _parameters(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    @abstractmethod
+    def _score(self, context: Context) -> tuple[Floats, Floats]:
+        """Score and width of every arm; checks that the context is finite."""
+
+    @abstractmethod
+    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
+        """Learn that the selected arms at these positions came first, in this order; all or nothing."""
+
+    def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
+        """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""
+        scores, widths = self._score(context)
+        arms = candidates(eligible, len(scores))
+        order = np.lexsort((self._generator.random(len(arms)), -scores[arms]))
+        return described(context, arms[order[:k]], scores, widths)
+
+
+def candidates(eligible: Mask, n: int) -> NDArray[np.int64]:
+    """Positions of the arms that may be chosen."""
+    return np.flatnonzero(eligible) if eligible.size else np.arange(n)
+
+
+def described(
+    context: Context, arms: NDArray[np.int64], scores: Floats, widths: Floats
+) -> tuple[NDArray[np.int64], Floats]:
+    """Chosen arms and the block of their scores, widths and rows, given the scores and widths of all arms."""
+    return arms, np.concatenate((scores[arms], widths[arms], rows_of(context, arms).ravel()))
+
+
+_COUNTS = ("rounds", "observations", "no_winners", "voids")
+
+
+def load(path: str | PathLike[str]) -> Policy:
+    """Read any policy that `save` wrote; a policy class of your own must have been imported."""
+    file = state.read(path)
+    if file.kind not in Policy._kinds:
+        raise StateFileError(f"{file.path} holds a {file.kind}, known are {', '.join(sorted(Policy._kinds))}")
+    return Policy._kinds[file.kind]._restore(file)
+
+
+def rows_of(context: Context, arms: NDArray[np.int64]) -> Floats:
+    """Joint features of some arms."""
+    if isinstance(context, StructuredContext):
+        return context.rows(arms)
+    return context[arms].astype(np.float64, copy=False)
+
+
+def _as_count(k: SupportsIndex, n: int) -> int:
+    try:
+        count = operator.index(k)
+    except TypeError:
+        raise InputError(f"k must be an integer, got {k!r}") from None
+    if not 1 <= count <= n:
+        raise InputError(f"k must be from 1 to n={n}, the number of arms in X, got {count}")
+    return count
+
+
+def _as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
+    array = np.asarray(eligible)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        mask = np.ascontiguousarray(array)
+    elif array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0) and not np.any((array < 0) | (array >= n)):
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[array.astype(np.int64)] = True
+    else:
+        raise InputError(f"eligible must be n={n} booleans or positions from 0 to {n - 1}, got {eligible!r:.80}")
+    count = int(mask.sum())
+    if count < k:
+        raise InputError(f"eligible must leave at least k={k} arms, got {count}")
+    return mask

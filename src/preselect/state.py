@@ -1,0 +1,75 @@
+"""State files: a zip of plain arrays with a JSON header, versioned, no pickle; written whole or not at all."""
+
+import contextlib
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect.errors import StateFileError
+
+FORMAT = "preselect-state"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """What was read from a file."""
+
+    path: Path
+    kind: str
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+    def expect(self, kind: str) -> Self:
+        """This file, or an error if it holds something else."""
+        if self.kind != kind:
+            raise StateFileError(f"{self.path} holds a {self.kind}, expected a {kind}")
+        return self
+
+
+def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
+    target = Path(path)
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header})
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, header=np.array(text), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> StateFile:
+    """Read a state file of this version or an older one."""
+    source = Path(path)
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop("header")))
+        if header.pop("format") != FORMAT:
+            raise KeyError("format")
+        version, kind = header.pop("version"), header.pop("kind")
+    except FileNotFoundError:
+        raise StateFileError(f"there is no file {source}") from None
+    except (KeyError, AttributeError, json.JSONDecodeError):
+        raise StateFileError(f"{source} is not a {FORMAT} file: it has no header of that format") from None
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise StateFileError(
+            f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign: {error}"
+        ) from None
+    if version > VERSION:
+        raise StateFileError(f"{source} has version {version}, this preselect reads up to {VERSION}; update preselect")
+    return StateFile(source, kind, header, arrays)

@@ -1,0 +1,79 @@
+"""The kernels against brute force: exact pruning, and the updates against recomputation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preselect import kernels
+
+seeds = st.integers(0, 10_000)
+EVERY = np.empty(0, dtype=np.bool_)
+
+
+def best_by_brute_force(X, theta, Sigma, beta, k):
+    X = X.astype(np.float64)
+    scores = X @ theta + np.log1p(beta * np.sqrt(np.einsum("ia,ab,ib->i", X, Sigma, X)))
+    return np.argsort(-scores)[:k], np.sort(scores)[::-1][:k]
+
+
+def random_covariance(generator, d):
+    rank = generator.integers(1, d + 1)
+    root = generator.normal(size=(d, rank)) * generator.choice([0.01, 1.0, 10.0], size=rank)
+    return root @ root.T
+
+
+@given(seeds, st.sampled_from([1, 5, 17, 40]), st.sampled_from([np.float64, np.float32]), st.floats(0.0, 20.0))
+def test_pruned_choice_equals_brute_force(seed, d, dtype, beta):
+    generator = np.random.default_rng(seed)
+    n, k = 200, int(generator.integers(1, 12))
+    X = (generator.normal(size=(n, d)) * generator.exponential(size=(n, 1))).astype(dtype)
+    theta, Sigma = generator.normal(size=d), random_covariance(generator, d)
+    arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
+    assert kernels.choose(X, theta, Sigma, beta, EVERY, np.empty((2, n)), arms, numbers) == kernels.OK
+    expected, scores = best_by_brute_force(X, theta, Sigma, beta, k)
+    assert arms.tolist() == expected.tolist()
+    assert np.allclose(numbers[:k], scores)
+    assert np.array_equal(numbers[2 * k :].reshape(k, d), X[arms])
+    every_score, every_width = np.empty(n), np.empty(n)
+    kernels.score(X, theta, Sigma, beta, every_score, every_width)
+    assert np.array_equal(numbers[:k], every_score[arms])
+    assert np.array_equal(numbers[k : 2 * k], every_width[arms])
+
+
+def test_a_tie_for_the_last_place_is_reported():
+    X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
+    arms, numbers = np.empty(2, dtype=np.int64), np.empty(8)
+    for beta in (0.0, 1.0):
+        args = (np.eye(2), beta, EVERY, np.empty((2, 4)), arms, numbers)
+        assert kernels.choose(X, np.array([3.0, 0.0]), *args) == kernels.TIED
+        assert kernels.choose(X, np.array([3.0, 8.0]), *args) == kernels.TIED
+        assert kernels.choose(X[:3], np.array([3.0, 8.0]), *args) == kernels.OK
+        assert kernels.choose(X, np.array([np.nan, 2.5]), *args) == kernels.NOT_FINITE
+
+
+@given(seeds, st.integers(1, 30))
+def test_eigenvalue_bound_is_one(seed, d):
+    Sigma = random_covariance(np.random.default_rng(seed), d)
+    assert kernels._largest_eigenvalue_bound(Sigma) >= np.linalg.eigvalsh(Sigma)[-1]
+    assert kernels._largest_eigenvalue_bound(np.eye(d)) >= 1.0
+
+
+@pytest.mark.parametrize(("d", "r"), [(3, 1), (12, 2), (12, 5), (30, 9)])
+def test_updating_equals_recomputing(d, r):
+    generator = np.random.default_rng(d)
+    A, B = 0.5 * np.eye(d), random_covariance(generator, d)
+    P, Sigma, P_again, Sigma_again = (np.zeros((d, d)) for _ in range(4))
+    kernels.refresh(A, B, P, Sigma)
+    assert np.allclose(P, 2.0 * np.eye(d))
+    for _ in range(50):
+        F, g = generator.normal(size=(r, d)), generator.normal(size=(1, d))
+        F[0, : d // 2] = 0.0  # as one-hot arms have
+        A += F.T @ F
+        B += g.T @ g
+        kernels._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
+        kernels.refresh(A, B, P_again, Sigma_again)
+        assert np.allclose(P, P_again, atol=1e-11)
+        assert np.allclose(Sigma, Sigma_again, atol=1e-11)
+        assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)
+        assert np.allclose(Sigma_again, P_again @ B @ P_again, atol=1e-11)
