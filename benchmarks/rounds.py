@@ -1,0 +1,144 @@
+"""Cost per round of CPPL, select + learn: the public API beside the paper's formulas, literally, and the bare kernels.
+
+All three run in this process, interleaved, on the same contexts; each figure is the median over its rounds. The bare
+kernels are the two compiled functions that the policy calls, called the same way on arrays that lie ready.
+"""
+
+import os
+
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ[f"{_library}_NUM_THREADS"] = "1"
+
+import statistics
+import sys
+import warnings
+from pathlib import Path
+from time import perf_counter_ns
+
+import numpy as np
+
+import preselect
+from preselect import kernels
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from literal import LiteralCPPL
+
+# (n, d, k), least ratio to the literal formulas, rounds measured of the API and of the literal formulas
+SIZES = [
+    ((20, 5, 5), 40, 6000, 300),
+    ((50, 10, 10), 120, 6000, 200),
+    ((100, 20, 10), 200, 6000, 100),
+    ((20, 28, 4), 60, 6000, 150),
+    ((1000, 50, 10), 1000, 1500, 10),
+]
+MOST_TIMES_BARE = 2.5  # at the first size
+BLOCKS = 10
+
+
+class Problem:
+    """Contexts as in the paper's synthetic study, and winners drawn from the model."""
+
+    def __init__(self, n, d, k):
+        generator = np.random.default_rng(0)
+        self.contexts = generator.random((max(20, 2_000_000 // (n * d * 10)), n, d))
+        self.theta = generator.random(d)
+        self.noise = generator.gumbel(size=(1000, k))
+        self.round = 0
+
+    def show(self):
+        self.round += 1
+        return self.contexts[self.round % len(self.contexts)]
+
+    def winner(self, rows):
+        return int(np.argmax(rows @ self.theta + self.noise[self.round % 1000]))
+
+
+def api(n, d, k):
+    policy, problem = preselect.CPPL(d=d, seed=0), Problem(n, d, k)
+
+    def play():
+        X = problem.show()
+        start = perf_counter_ns()
+        decision = policy.select(X, k)
+        chosen = perf_counter_ns()
+        winner = decision.arms[problem.winner(decision.rows)]
+        reported = perf_counter_ns()
+        policy.learn(decision, preselect.Winner(winner))
+        return perf_counter_ns() - reported + chosen - start
+
+    return play
+
+
+def bare(n, d, k):
+    policy, problem = preselect.CPPL(d=d, seed=0), Problem(n, d, k)
+    every, scratch = np.empty(0, dtype=np.bool_), np.empty((2, n))
+    arms, numbers, ranking = np.empty(k, dtype=np.int64), np.empty(k * (2 + d)), np.empty(1, dtype=np.int64)
+    rows, read_only = numbers[2 * k :].reshape(k, d), numbers.view()
+    read_only.setflags(False)
+
+    def play():
+        X = problem.show()
+        t = problem.round
+        Sigma, beta = policy._width()
+        step = policy.gamma_1 * t**-policy.alpha
+        start = perf_counter_ns()
+        kernels.choose(X, policy.theta_bar, Sigma, beta, every, scratch, arms, numbers)
+        chosen = perf_counter_ns()
+        ranking[0] = problem.winner(rows)
+        reported = perf_counter_ns()
+        kernels.learn_sandwich(read_only, k, ranking, step, t, policy._estimate)
+        end = perf_counter_ns()
+        policy.observations += 1
+        return end - reported + chosen - start
+
+    return play
+
+
+def literal(n, d, k):
+    problem = Problem(n, d, k)
+    policy = LiteralCPPL(np.random.default_rng(0).random(d), gamma_1=2.0, alpha=0.6, omega=1.0, ridge=1e-3)
+
+    def play():
+        X = problem.show()
+        start = perf_counter_ns()
+        arms = policy.select(X, k)
+        chosen = perf_counter_ns()
+        winner = problem.winner(X[arms])
+        reported = perf_counter_ns()
+        policy.learn([winner], X[arms])
+        return perf_counter_ns() - reported + chosen - start
+
+    return play
+
+
+def main():
+    warnings.simplefilter("ignore")  # SciPy warns of singular matrices in the first rounds of the literal formulas
+    print("CPPL, cost per round, select + learn, µs, one thread\n")
+    print(f"{'(n, d, k)':>16} {'API':>8} {'bare':>8} {'literal':>10} {'API/bare':>9} {'literal/API':>12} {'target':>7}")
+    missed = []
+    for position, (size, target, rounds, literal_rounds) in enumerate(SIZES):
+        players = {api: rounds, bare: rounds, literal: literal_rounds}
+        plays = {make: make(*size) for make in players}
+        costs = {make: [] for make in players}
+        for make, play in plays.items():  # compile, load, and leave the first rounds behind
+            for _ in range(min(100, players[make])):
+                play()
+        for _ in range(BLOCKS):
+            for make, count in players.items():
+                costs[make] += [plays[make]() for _ in range(count // BLOCKS)]
+        ours, kernel, paper = (statistics.median(costs[make]) / 1000 for make in (api, bare, literal))
+        print(
+            f"{size!s:>16} {ours:8.1f} {kernel:8.1f} {paper:10.0f}"
+            f" {ours / kernel:9.2f} {paper / ours:12.0f} {target:7}",
+            flush=True,
+        )
+        if paper / ours < target:
+            missed.append(f"literal/API at {size} is {paper / ours:.0f}, target {target}")
+        if position == 0 and ours / kernel > MOST_TIMES_BARE:
+            missed.append(f"API/bare at {size} is {ours / kernel:.2f}, target at most {MOST_TIMES_BARE}")
+    print("\nall targets reached" if not missed else "\nmissed: " + "; ".join(missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
