@@ -18,6 +18,9 @@ from preselect.errors import StateFileError
 FORMAT = "preselect-state"
 VERSION = 1
 
+# what numpy and zipfile raise on bytes that are not what they expect
+_UNREADABLE = (ValueError, TypeError, AttributeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+
 
 @dataclass(frozen=True)
 class StateFile:
@@ -56,20 +59,20 @@ def read(path: str | os.PathLike[str]) -> StateFile:
     """Read a state file of this version or an older one."""
     source = Path(path)
     try:
-        with np.load(source, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
-        if header.pop("format") != FORMAT:
-            raise KeyError("format")
-        version, kind = header.pop("version"), header.pop("kind")
+        with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise StateFileError(f"there is no file {source}") from None
-    except (KeyError, AttributeError, json.JSONDecodeError):
-        raise StateFileError(f"{source} is not a {FORMAT} file: it has no header of that format") from None
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise StateFileError(
-            f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign: {error}"
-        ) from None
+    except (*_UNREADABLE, OSError) as error:
+        raise StateFileError(f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign: {error}") from None
+    try:
+        header = json.loads(str(arrays.pop("header")))
+        ours = header.pop("format") == FORMAT
+        version, kind = int(header.pop("version")), str(header.pop("kind"))
+    except (KeyError, TypeError, AttributeError, ValueError):
+        ours = False
+    if not ours:
+        raise StateFileError(f"{source} is not a {FORMAT} file: it has no header of that format")
     if version > VERSION:
         raise StateFileError(f"{source} has version {version}, this preselect reads up to {VERSION}; update preselect")
     return StateFile(source, kind, header, arrays)

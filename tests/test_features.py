@@ -1,0 +1,164 @@
+"""Joint maps, structured contexts against the arrays they stand for, and the paper's reduction."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preselect import CPPL, Concatenation, Identity, InputError, Kronecker, OneHot, Reduction, StructuredContext, Winner
+
+SWGCP = Path(__file__).parents[2] / "shared" / "data" / "swgcp" / "features.csv"
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_maps_equal_their_definition(seed, main_effects):
+    generator = np.random.default_rng(seed)
+    n, arm_features, context_features = generator.integers(1, 5, size=3)
+    z, c = generator.normal(size=(n, arm_features)), generator.normal(size=context_features)
+    one_c = np.concatenate(([1.0], c)) if main_effects else c
+    assert np.array_equal(np.asarray(Kronecker(main_effects=main_effects)(z, c)), [np.kron(row, one_c) for row in z])
+    assert np.array_equal(np.asarray(OneHot(n, main_effects=main_effects)(c)), [np.kron(e, one_c) for e in np.eye(n)])
+    assert np.array_equal(np.asarray(Concatenation()(z, c)), [np.concatenate((row, c)) for row in z])
+    assert np.array_equal(np.asarray(Identity()(z)), z)
+
+
+@given(st.integers(0, 1000))
+def test_contractions_equal_the_full_products(seed):
+    generator = np.random.default_rng(seed)
+    n, arm_features, context_features = generator.integers(1, 6, size=3)
+    shown = StructuredContext(generator.normal(size=(n, arm_features)), generator.normal(size=context_features))
+    X, d = np.asarray(shown), shown.shape[1]
+    theta, root = generator.normal(size=d), generator.normal(size=(d, d))
+    Sigma = root @ root.T
+    assert np.allclose(shown.arms @ shown.contract_vector(theta), X @ theta)
+    assert np.allclose(
+        np.einsum("ia,ab,ib->i", shown.arms, shown.contract_matrix(Sigma), shown.arms),
+        np.einsum("ia,ab,ib->i", X, Sigma, X),
+    )
+
+
+@pytest.mark.parametrize("kind", ["kronecker", "one-hot"])
+def test_structured_and_plain_choose_alike_over_500_rounds(kind):
+    generator = np.random.default_rng(0)
+    arms = generator.random((12, 3))
+    maps = {"kronecker": lambda c: Kronecker(main_effects=True)(arms, c), "one-hot": OneHot(12, main_effects=True)}
+    d = maps[kind](np.ones(4)).shape[1]
+    structured, plain = CPPL(d=d, seed=0), CPPL(d=d, seed=0)
+    theta = generator.normal(size=d)
+    for _ in range(500):
+        shown = maps[kind](generator.random(4))
+        one, other = structured.select(shown, 4), plain.select(np.asarray(shown), 4)
+        assert one.arms.tolist() == other.arms.tolist()
+        winner = Winner(one.arms[np.argmax(one.rows @ theta + generator.gumbel(size=4))])
+        structured.learn(one, winner)
+        plain.learn(other, winner)
+    assert np.array_equal(structured.theta, plain.theta)
+
+
+def test_ids_are_carried_to_the_decision():
+    shown = Kronecker()(np.eye(3), [1.0], ids=[30, 10, 20])
+    decision = CPPL(d=3, theta_0=[0.0, 1.0, 2.0]).select(shown, 2)
+    assert decision.arms.tolist() == [2, 1]
+    assert decision.ids.tolist() == [20, 10]
+    assert OneHot(5)([1.0], ids=[4, 2]).ids.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Kronecker()([1.0], [1.0]), r"arms must have 2 axes, got shape \(1,\)"),
+        (lambda: Kronecker()([[1.0]], [[1.0]]), r"context must have 1 axes, got shape \(1, 1\)"),
+        (lambda: Kronecker()([["a"]], [1.0]), "arms must be numeric"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids must be 2 integers"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1, 1]), "ids must be distinct"),
+        (lambda: OneHot(3)([1.0], ids=[3]), "ids must be integers from 0 to 2"),
+        (lambda: OneHot(0), "n_arms must be at least 1, got 0"),
+    ],
+)
+def test_bad_features_are_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_reduction_scales_and_drops_what_is_constant_or_redundant():
+    generator = np.random.default_rng(0)
+    base = generator.random((200, 3))
+    X = np.column_stack(
+        (
+            base[:, 0] * 50 - 7,
+            np.full(200, 3.0),  # constant
+            base[:, 1],
+            -base[:, 0] * 2,  # a mirror image of the first
+            np.where(np.arange(200) == 0, 1.0, 0.0),  # one outlier: variance below 0.01
+            base[:, 2],
+        )
+    )
+    reduction = Reduction().fit(X, names=["a", "constant", "b", "minus a", "outlier", "c"])
+    assert reduction.names == ["a", "b", "c"]
+    assert reduction.kept.tolist() == [0, 2, 5]
+    scaled = reduction.transform(X)
+    assert np.array_equal(scaled.min(axis=0), np.zeros(3))
+    assert np.array_equal(scaled.max(axis=0), np.ones(3))
+    assert np.array_equal(reduction.transform(X[5]), scaled[5])
+
+
+def test_reduction_drops_the_later_of_the_most_correlated_pair_first():
+    generator = np.random.default_rng(1)
+    x = generator.random(500)
+    noise = lambda size: size * generator.normal(size=500)  # noqa: E731
+    chain = np.column_stack((x, x + noise(0.05), x + noise(0.001)))
+    assert Reduction().fit(chain).kept.tolist() == [0]
+    assert Reduction(correlation=0.99).fit(chain).kept.tolist() == [0, 1]
+
+
+def test_reduction_is_saved_and_loaded(tmp_path):
+    X = np.random.default_rng(0).random((50, 4))
+    reduction = Reduction(correlation=0.9).fit(X, names=list("abcd"))
+    reduction.save(tmp_path / "reduction.npz")
+    loaded = Reduction.load(tmp_path / "reduction.npz")
+    assert (loaded.names, loaded.variance, loaded.correlation) == (reduction.names, 0.01, 0.9)
+    assert np.array_equal(loaded.transform(X), reduction.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Reduction().fit([[1.0, np.nan], [1.0, 2.0]]), r"X must be finite, got nan at \[0, 1\]"),
+        (lambda: Reduction().fit([[1.0, 2.0]]), "X must have at least two rows"),
+        (lambda: Reduction().fit(np.eye(2), names=["a"]), "names must be 2, one per column"),
+        (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "X must have 2 columns, as in fit"),
+        (lambda: Reduction().transform([1.0]), "fit"),
+    ],
+)
+def test_bad_reductions_are_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.skipif(not SWGCP.exists(), reason="the paper's own features are not on this machine")
+def test_the_papers_28_features_reduce_to_its_7():
+    with open(SWGCP) as file:
+        names, *rows = csv.reader(file)
+    numeric = [column for column, value in enumerate(rows[0]) if _is_number(value)]
+    X = np.array([[float(row[column]) for column in numeric] for row in rows])
+    assert X.shape == (5000, 28)
+    assert Reduction().fit(X, names=[names[column] for column in numeric]).names == [
+        "nvars",
+        "VCG-CLAUSE-mean",
+        "VCG-VAR-coeff-variation",
+        "VCG-VAR-entropy",
+        "CG-coeff-variation",
+        "cluster-coeff-mean",
+        "cluster-coeff-entropy",
+    ]
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from preselect import CPPL, Decision, InputError, NoWinner, Ranking, Void, Winner
+
+ARMS = np.array([7, 4, 2])
+
+
+def test_positions_are_places_in_the_decision():
+    assert Winner(2).positions(ARMS).tolist() == [2]
+    assert Ranking([4, 2, 7]).positions(ARMS).tolist() == [1, 2, 0]
+    assert Ranking(np.array([2])).positions(ARMS).tolist() == [2]
+    assert NoWinner().positions(ARMS).size == Void().positions(ARMS).size == 0
+
+
+def test_the_winner_may_be_in_any_place():
+    many = np.arange(5000)
+    assert [Winner(arm).positions(many)[0] for arm in (0, 1023, 1024, 4999)] == [0, 1023, 1024, 4999]
+
+
+def test_outcomes_are_values():
+    assert Winner(np.int64(3)) == Winner(3) != Winner(4)
+    assert len({Winner(3), Winner(np.int32(3)), Ranking([1, 2]), Ranking((1, 2)), Void(), Void(), NoWinner()}) == 4
+    assert repr(Winner(3)) == "Winner(3)"
+    with pytest.raises(AttributeError):
+        Winner(3).arm = 4
+    with pytest.raises(AttributeError):
+        Ranking([3]).arms = (4,)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Winner(1.5), "arm must be the integer position of an arm, got 1.5"),
+        (lambda: Winner(None), "arm must be the integer position of an arm, got None"),
+        (lambda: Ranking(["a"]), "arms must be the integer position of an arm, got 'a'"),
+        (lambda: Ranking([]), "must name at least one arm"),
+        (lambda: Ranking([1, 2, 1]), r"must be distinct, got \[1\] more than once in \[1, 2, 1\]"),
+        (lambda: Winner(3).positions(ARMS), r"must be one of the selected arms \[7, 4, 2\], got 3"),
+        (lambda: Ranking([7, 3]).positions(ARMS), r"selected arms only, \[7, 4, 2\], got \[3\]"),
+    ],
+)
+def test_what_does_not_fit_is_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_a_decision_is_frozen():
+    decision = CPPL(d=2, seed=0).select(np.eye(2), 1)
+    for array in (decision.arms, decision.rows, decision.scores, decision.widths, decision.numbers):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    with pytest.raises(AttributeError):
+        decision.round = 2
+    assert repr(decision).startswith("Decision(round=1, arms=[")
+
+
+def test_a_decision_can_be_put_together_from_its_parts():
+    decision = CPPL(d=3, seed=0).select(np.random.default_rng(0).random((5, 3)), 2)
+    parts = {name: getattr(decision, name) for name in ("arms", "rows", "scores", "widths", "ids", "round")}
+    again = Decision.of(**parts)
+    assert np.array_equal(again.numbers, decision.numbers)
+    assert all(np.array_equal(getattr(again, name), part) for name, part in parts.items())
