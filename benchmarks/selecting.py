@@ -53,9 +53,8 @@ def many_arms(n=1_000_000, d=64, k=10):
         times = interleaved({"product": lambda: X @ theta, "select": lambda: policy.select(X, k)}, 9)  # noqa: B023
         ratio = times["select"] / times["product"]
         name = np.dtype(dtype).name
-        print(
-            f"{name:>10} {1e3 * times['product']:10.1f} {1e3 * times['select']:8.1f} {ratio:6.2f} {MOST_TIMES_PRODUCT:7}"
-        )
+        product, select = 1e3 * times["product"], 1e3 * times["select"]
+        print(f"{name:>10} {product:10.1f} {select:8.1f} {ratio:6.2f} {MOST_TIMES_PRODUCT:7}")
         if ratio > MOST_TIMES_PRODUCT:
             missed.append(f"select / product in {name} is {ratio:.2f}, target at most {MOST_TIMES_PRODUCT}")
         scores = policy.scores(X)

@@ -21,7 +21,7 @@ import preselect
 
 # name, class, colour (Okabe and Ito's palette: told apart by colour-blind readers), line style
 POLICIES = [
-    ("Random", preselect.Random, "#999999", ":"),
+    ("Random", preselect.Random, "#BBBBBB", "-"),
     ("MM", preselect.MM, "#E69F00", "-."),
     ("ε-greedy", preselect.EpsilonGreedy, "#009E73", "--"),
     ("Max-Theta", preselect.MaxTheta, "#0072B2", (0, (5, 1))),
@@ -80,7 +80,8 @@ def figure(results, options, path):
     for name, _, colour, style in POLICIES:
         curves, _ = results[name]
         mean, error = curves.mean(axis=0), standard_error(curves)
-        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.8, label=name)
+        width = 5.0 if name == "Random" else 1.8  # MM, blind to the context, lies on top of it
+        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=width, label=name)
         axes.fill_between(rounds, np.maximum(mean - error, 1e-3), mean + error, color=colour, alpha=0.2, linewidth=0)
     axes.set_yscale("log")
     axes.set_ylim(1, None)

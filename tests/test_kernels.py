@@ -64,7 +64,7 @@ def test_updating_equals_recomputing(d, r):
     generator = np.random.default_rng(d)
     A, B = 0.5 * np.eye(d), random_covariance(generator, d)
     P, Sigma, P_again, Sigma_again = (np.zeros((d, d)) for _ in range(4))
-    kernels.refresh(A, B, P, Sigma)
+    kernels._recompute(A, B, P, Sigma)
     assert np.allclose(P, 2.0 * np.eye(d))
     for _ in range(50):
         F, g = generator.normal(size=(r, d)), generator.normal(size=(1, d))
@@ -72,7 +72,7 @@ def test_updating_equals_recomputing(d, r):
         A += F.T @ F
         B += g.T @ g
         kernels._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
-        kernels.refresh(A, B, P_again, Sigma_again)
+        kernels._recompute(A, B, P_again, Sigma_again)
         assert np.allclose(P, P_again, atol=1e-11)
         assert np.allclose(Sigma, Sigma_again, atol=1e-11)
         assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)

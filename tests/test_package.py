@@ -17,7 +17,9 @@ def run(code):
 
 
 def test_public_names_are_sorted_and_there():
-    assert sorted(preselect.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == preselect.__all__
+    assert (
+        sorted(preselect.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == preselect.__all__
+    )
     assert all(hasattr(preselect, name) for name in preselect.__all__)
 
 
@@ -33,7 +35,8 @@ ROUNDS = """
 import numpy as np, preselect
 from preselect import kernels
 for policy in (preselect.CPPL(d=4), preselect.MaxTheta(d=4), preselect.EpsilonGreedy(d=4), preselect.MM(d=4)):
-    for X in (np.ones((5, 4)), np.eye(5, 4), np.eye(5, 4, dtype=np.float32), preselect.Kronecker()(np.eye(5, 2), [1, 2])):
+    X = np.eye(5, 4)
+    for X in (np.ones((5, 4)), X, X.astype(np.float32), preselect.Kronecker()(X[:, :2], [1, 2])):
         decision = policy.select(X, 2)
         policy.learn(decision, preselect.Winner(decision.arms[0]))
         policy.learn(decision, preselect.Ranking(decision.arms))

@@ -1,4 +1,4 @@
-"""The truth, statistically: theta* is recovered at the right rate, and regret flattens. Seeded; a real bug breaks them."""
+"""The truth, statistically: theta* is recovered at the right rate, and regret flattens."""
 
 import functools
 
@@ -12,7 +12,7 @@ CHECKPOINTS = (1_500, 12_000)
 
 @functools.cache
 def errors(feedback):
-    """Root mean square error of theta_bar at the checkpoints, over 10 repetitions of rounds in which all arms are tried."""
+    """Root mean square error of theta_bar at the checkpoints, over 10 repetitions; every arm is tried."""
     squares = []
     for seed in range(10):
         generator = np.random.default_rng(seed)

@@ -25,9 +25,9 @@ def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
 
 def require_finite(values: NDArray[Any], argument: str) -> None:
     """Raise an error that names the first entry which is NaN or infinite."""
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        place = tuple(int(index) for index in bad[0])
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = tuple(np.argwhere(~finite)[0].tolist())
         raise InputError(f"{argument} must be finite, got {values[place]} at {list(place)}")
 
 

@@ -76,14 +76,8 @@ def _add_rows(out: Floats, i: int, W: Floats, l: int, S: Floats, first: int, las
     Most of the work of this file is done here. Row numbers are passed, here and elsewhere, because a slice costs two
     atomic operations on its owner; and they are unsigned, because a signed index is checked for being negative.
     """
-    row, line, j, end, one, four = (
-        np.uint64(i),
-        np.uint64(l),
-        np.uint64(first),
-        np.uint64(last),
-        np.uint64(1),
-        np.uint64(4),
-    )
+    row, line, j, end = np.uint64(i), np.uint64(l), np.uint64(first), np.uint64(last)
+    one, four = np.uint64(1), np.uint64(4)
     columns = np.uint64(out.shape[1])
     while j + four <= end:
         j1, j2, j3 = j + one, j + one + one, j + one + one + one
@@ -389,8 +383,11 @@ def _factor(M: Floats) -> None:
 
 
 @_compiled
-def refresh(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
-    """P = inv(A) by Gauss-Jordan elimination, stable because A is positive definite, and Sigma = P B P: O(d^3)."""
+def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
+    """P = inv(A) by Gauss-Jordan elimination, stable because A is positive definite, and Sigma = P B P: O(d^3).
+
+    Without blocking: for d so small that this is less work than `_update`.
+    """
     d = np.uint64(A.shape[0])
     for a in range(d):
         for b in range(d):
@@ -409,18 +406,11 @@ def refresh(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
     for a in range(d):
         for b in range(a):
             P[a, b] = P[b, a] = 0.5 * (P[a, b] + P[b, a])
-    _sandwich(P, B, Sigma)
-
-
-@_compiled
-def _sandwich(P: Floats, B: Floats, Sigma: Floats) -> None:
-    """Sigma = P B P."""
-    d = P.shape[0]
-    half = np.zeros((d, d))
+    half = np.zeros(P.shape)
     Sigma[:] = 0.0
-    for a in range(d):
-        _add_rows(half, a, P, a, B, 0, d)
-        _add_rows(Sigma, a, half, a, P, 0, d)
+    for a in range(A.shape[0]):
+        _add_rows(half, a, P, a, B, 0, A.shape[0])
+        _add_rows(Sigma, a, half, a, P, 0, A.shape[0])
 
 
 @_compiled
@@ -498,7 +488,7 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
         for b in range(d):
             B[a, b] += g[0, a] * g[0, b]
     if d <= 2 * r:  # cheaper than updating, and exact
-        refresh(A, B, P, Sigma)
+        _recompute(A, B, P, Sigma)
     else:
         _update(F, F_columns, g, P, Sigma)
     return OK

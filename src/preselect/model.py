@@ -29,7 +29,7 @@ def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
 def winner_probabilities(u: ArrayLike) -> Floats:
     """Probability of each arm of the set to win, Eq. (top_rank_context).
 
-    >>> winner_probabilities([0.0, 0.0, 700.0])
+    >>> winner_probabilities([0.0, 0.0, 800.0])
     array([0., 0., 1.])
     """
     values = as_floats(u, "u", 1)

@@ -66,4 +66,6 @@ class CPPL(AveragedSGD):
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         super()._observe(decision, ranking)
         if (self.observations + 1) % self._refresh_every == 0:  # the rounding of many small updates must not build up
-            kernels.refresh(self.A, self.B, self.P, self.Sigma)
+            P = np.linalg.inv(self.A)
+            self.P[:] = 0.5 * (P + P.T)
+            self.Sigma[:] = self.P @ self.B @ self.P

@@ -57,5 +57,5 @@ class EpsilonGreedy(AveragedSGD):
         if self._generator.random() >= self.epsilon:
             return greedy
         scores, widths = self._score(context)
-        arms = self._generator.choice(candidates(eligible, len(scores)), k, replace=False)
+        arms = self._generator.permutation(candidates(eligible, len(scores)))[:k]
         return described(context, arms, scores, widths)

@@ -137,8 +137,13 @@ class Policy(ABC):
         """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""
         scores, widths = self._score(context)
         arms = candidates(eligible, len(scores))
-        order = np.lexsort((self._generator.random(len(arms)), -scores[arms]))
-        return described(context, arms[order[:k]], scores, widths)
+        among = scores[arms]
+        threshold = np.partition(among, -k)[-k]
+        above, tied = arms[among > threshold], arms[among == threshold]
+        if len(tied) > k - len(above):
+            tied = self._generator.permutation(tied)[: k - len(above)]
+        chosen = np.concatenate((above[np.argsort(-scores[above])], tied))
+        return described(context, chosen, scores, widths)
 
 
 def candidates(eligible: Mask, n: int) -> NDArray[np.int64]:

@@ -1,0 +1,24 @@
+"""The Python in the documents runs as written, from top to bottom."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_python_in_documents_runs(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    names = {"__name__": f"example_{Path(document).stem.lower()}"}
+    for block in blocks:
+        exec(compile(block, document, "exec"), names)
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_files_named_in_documents_are_there(document):
+    for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / document).read_text()):
+        assert (ROOT / link).exists(), link
