@@ -1,0 +1,35 @@
+"""`preselect`: the command without a subcommand teaches."""
+
+from typing import Any
+
+import click
+
+import preselect as library
+from preselect.cli.study import study
+from preselect.errors import PreselectError
+
+
+class Group(click.Group):
+    """Our own errors become one sentence and exit code 1; tracebacks are for bugs."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except PreselectError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(library.__version__, prog_name="preselect")
+def preselect() -> None:
+    """Contextual online preselection: choose k of n, see which one wins, choose better.
+
+    \b
+    Reproduce the paper's first experiment, small:
+        preselect study synthetic --quick --out results
+    Look at the table again:
+        preselect study show results
+    """
+
+
+preselect.add_command(study)

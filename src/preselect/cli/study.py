@@ -1,0 +1,214 @@
+"""`preselect study`: run policies on environments, and look at results again."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from preselect.environments import VARIATIONS
+from preselect.environments.synthetic import FEEDBACKS
+from preselect.errors import PreselectError
+from preselect.policies import names
+from preselect.study import plan as plans
+from preselect.study.plan import Plan, Scenario, Task
+from preselect.study.results import MEASURES, Results
+from preselect.study.runner import run
+
+_DEFAULT = Plan()
+_FORMAT = click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+
+
+@click.group()
+def study() -> None:
+    """Run policies on environments, with results in a folder.
+
+    \b
+    preselect study synthetic --quick --out results     the paper's first experiment, small
+    preselect study show results                        its table again
+    """
+
+
+@study.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results/synthetic"),
+    show_default=True,
+    help="Folder for results; a folder with unfinished results of the same study is gone on with.",
+)
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="N,D,K",
+    help="Arms, features, choices; may be given several times.  [default: n 20, 50, 100 × (d, k) (5, 3), (10, 5), (20, 10)]",
+)
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="NAMES",
+    help=f"Comma-separated: {', '.join(names.POLICIES)}, with parameters as in 'cppl(omega=0.5)', "
+    f"or your own as module:Class. The first one is compared with the others.  [default: {','.join(_DEFAULT.policies)}]",
+)
+@click.option(
+    "--feedback",
+    type=click.Choice(FEEDBACKS),
+    default=_DEFAULT.feedback,
+    show_default=True,
+    help="What is seen of the chosen arms.",
+)
+@click.option(
+    "--variation",
+    type=click.Choice(list(VARIATIONS)),
+    default=_DEFAULT.variation,
+    show_default=True,
+    help="How rounds are made: as in the paper, or with one thing changed.",
+)
+@click.option("--horizon", type=int, default=_DEFAULT.horizon, show_default=True, help="Rounds.")
+@click.option(
+    "--reps",
+    type=int,
+    default=_DEFAULT.repetitions,
+    show_default=True,
+    help="Repetitions; more of them can be added later to the same folder.",
+)
+@click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Everything random follows from it.")
+@click.option(
+    "--workers", type=int, default=-1, help="Processes; results do not depend on it.  [default: one per core]"
+)
+@click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler instead.")
+@click.option(
+    "--quick", is_flag=True, help="10 repetitions of 500 rounds, unless said otherwise: a minute instead of many."
+)
+@_FORMAT
+@click.pass_context
+def synthetic(
+    context: click.Context,
+    out: Path,
+    scenarios: tuple[str, ...],
+    policies: tuple[str, ...],
+    feedback: str,
+    variation: str,
+    horizon: int,
+    reps: int,
+    seed: int,
+    workers: int,
+    cluster: str | None,
+    quick: bool,
+    style: str,
+) -> None:
+    """The paper's synthetic study: cumulative regret of policies, by scenario.
+
+    Each round shows n arms with fresh features; a policy chooses k; one of them wins, drawn from the Plackett-Luce model
+    with a hidden θ*. Writes curves.npz, summary.csv, paired.csv, figures (PNG and SVG) and report.html. Finished
+    blocks are kept at once: interrupt it and give the same command again to go on.
+    """  # fmt: skip
+    given = {name for name in ("horizon", "reps") if _was_given(context, name)}
+    plan = Plan(
+        scenarios=tuple(dict.fromkeys(Scenario.parse(text) for text in scenarios)) or plans.DEFAULT_SCENARIOS,
+        policies=tuple(dict.fromkeys(name for text in policies for name in names.split(text)))
+        or plans.DEFAULT_POLICIES,
+        repetitions=10 if quick and "reps" not in given else reps,
+        horizon=500 if quick and "horizon" not in given else horizon,
+        feedback=feedback,
+        variation=variation,
+        seed=seed,
+    )
+    if workers == 0:
+        raise click.BadParameter("must be a number of processes, or -1 for one per core, got 0", param_hint="--workers")
+    from preselect.study.figures import write_figures
+    from preselect.study.report import write_report
+
+    results = Results.create(out, plan)
+    total = sum(1 for _ in plan.tasks())
+    done = total - len(results.pending(plan))
+    with _keeping(results, plan, total), _progress(done, total, plan) as advance:
+        run(results, plan, workers=workers, cluster=cluster, report=advance)
+    write_figures(results)
+    report = write_report(results)
+    _print(results, style)
+    click.echo(f"report: {report}", err=True)
+
+
+@study.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@_FORMAT
+def show(folder: Path, style: str) -> None:
+    """Print the table of a study's results again, finished or not."""
+    _print(Results.open(folder), style)
+
+
+def _was_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+@contextmanager
+def _progress(done: int, total: int, plan: Plan) -> Iterator[Callable[[Task], None]]:
+    """A bar with the time left on a terminal; a line now and then elsewhere."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("blocks,"),
+                   TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task("playing", total=total, completed=done)
+            yield lambda task: progress.update(bar, advance=1, description=f"{task.policy} {task.scenario}")
+        return
+    finished = done
+
+    def line(_: Task) -> None:
+        nonlocal finished
+        finished += 1
+        if finished == total or finished * 10 // total > (finished - 1) * 10 // total:
+            print(f"{finished} of {total} blocks", file=sys.stderr, flush=True)
+
+    if done < total:
+        print(f"{done} of {total} blocks are there, {plan.horizon} rounds each repetition", file=sys.stderr, flush=True)
+    yield line
+
+
+@contextmanager
+def _keeping(results: Results, plan: Plan, total: int) -> Iterator[None]:
+    """On Ctrl-C say what is kept and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = total - len(results.pending(plan))
+        click.echo(f"\ninterrupted: {kept} of {total} blocks are kept; give the same command again to go on", err=True)
+        sys.exit(130)
+
+
+def _print(results: Results, style: str) -> None:
+    if style == "json":
+        click.echo(json.dumps(_as_json(results), indent=2))
+        return
+    plan, found = results.plan, results.summaries()
+    if not found:
+        raise PreselectError(f"{results.folder} holds no finished block yet")
+    table = Table(title=f"cumulative regret after {plan.horizon} rounds, mean ± standard error (repetitions)")
+    table.add_column("(n, d, k)")
+    for policy in plan.policies:
+        table.add_column(policy, justify="right")
+    for scenario in plan.scenarios:
+        cells = [found.get((scenario, policy)) for policy in plan.policies]
+        table.add_row(str(scenario), *(
+            f"{cell.mean:.1f} ± {cell.standard_error:.1f} ({cell.repetitions})" if cell else "–" for cell in cells
+        ))  # fmt: skip
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+def _as_json(results: Results) -> dict[str, object]:
+    rows = [
+        {**scenario._asdict(), "policy": policy, "regret": measure, **asdict(summary)}
+        for measure in MEASURES
+        for (scenario, policy), summary in results.summaries(measure).items()
+    ]
+    return {"parameters": results.plan.as_json(), "summary": rows}

@@ -1,0 +1,80 @@
+"""Policies by name, as commands and files write them: `cppl`, `cppl(omega=0.5)`, or `my_module:MyPolicy`."""
+
+import ast
+import importlib
+import inspect
+import sys
+from typing import Any
+
+from preselect.errors import InputError
+from preselect.policies.cppl import CPPL
+from preselect.policies.greedy import EpsilonGreedy, MaxTheta
+from preselect.policies.mm import MM
+from preselect.policies.policy import Policy
+from preselect.policies.uniform import Random
+
+POLICIES: dict[str, type[Policy]] = {
+    "cppl": CPPL,
+    "epsilon-greedy": EpsilonGreedy,
+    "max-theta": MaxTheta,
+    "mm": MM,
+    "random": Random,
+}
+
+
+def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
+    """The class and the parameters that a text names.
+
+    >>> parse("cppl(omega=0.5)")
+    (<class 'preselect.policies.cppl.CPPL'>, {'omega': 0.5})
+    """
+    name, opened, rest = text.strip().partition("(")
+    parameters = _parameters(text, rest) if opened else {}
+    policy = _imported(name) if ":" in name else POLICIES.get(name.lower())
+    if policy is None:
+        raise InputError(f"unknown policy {name!r}; there are {', '.join(POLICIES)}, or yours as module:Class")
+    known = inspect.signature(policy).parameters
+    strange = [parameter for parameter in parameters if parameter not in known]
+    if strange:
+        raise InputError(f"{name} has no parameter {', '.join(strange)}; it has {', '.join(known)}")
+    return policy, parameters
+
+
+def split(texts: str) -> list[str]:
+    """The policies in a comma-separated list; commas in parentheses do not separate.
+
+    >>> split("cppl(omega=1, ridge=2),mm")
+    ['cppl(omega=1, ridge=2)', 'mm']
+    """
+    parts, depth = [""], 0
+    for letter in texts:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _parameters(text: str, inside: str) -> dict[str, Any]:
+    try:
+        call = ast.parse(f"f({inside}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
+            raise ValueError
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError):
+        raise InputError(f"policy must look like name or name(parameter=value, ...), got {text!r}") from None
+
+
+def _imported(name: str) -> type[Policy]:
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")  # a module in the current folder, as with python -m
+    try:
+        policy = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"cannot find the policy {name!r}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise InputError(f"{name!r} must be a class derived from preselect.Policy, got {policy!r:.80}")
+    return policy

@@ -1,0 +1,1 @@
+"""Run policies on environments: plan, play, results on disk, figures and report."""

@@ -1,0 +1,89 @@
+"""Regret, how it is summed up over repetitions, and how two policies are compared."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect.context import Floats
+
+
+def best_arm_regret(u: Floats, arms: NDArray[np.int64]) -> Floats:
+    """The paper's regret of each round: what the best chosen arm lacks of the best arm's utility, relatively.
+
+    `u` holds the true log-utilities, rounds x n, and `arms` the choices, rounds x k.
+
+    >>> best_arm_regret(np.log([[4.0, 2.0, 1.0]]), np.array([[1, 2]]))
+    array([0.5])
+    """
+    shortfall: Floats = np.take_along_axis(u, arms, axis=1).max(axis=1) - u.max(axis=1)
+    return 1.0 - np.exp(shortfall)
+
+
+def top_k_regret(u: Floats, arms: NDArray[np.int64]) -> Floats:
+    """The regret of the whole set: what the chosen k lack of the summed utility of the k best arms, relatively.
+
+    >>> top_k_regret(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]])).round(6)
+    array([0.333333])
+    """
+    v = np.exp(u - u.max(axis=1, keepdims=True))
+    k = arms.shape[1]
+    best: Floats = np.partition(v, -k, axis=1)[:, -k:].sum(axis=1)
+    chosen: Floats = np.take_along_axis(v, arms, axis=1).sum(axis=1)
+    return 1.0 - chosen / best
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Regret at the end, over repetitions."""
+
+    repetitions: int
+    mean: float
+    standard_error: float
+    median: float
+    lower: float
+    upper: float
+
+
+def standard_error(values: Floats) -> Floats:
+    """Standard error of the mean over the first axis; not a number for a single repetition."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    error: Floats = values.std(axis=0, ddof=1) / math.sqrt(len(values))
+    return error
+
+
+def summarise(values: Floats) -> Summary:
+    """Mean, standard error, median and the 5 % and 95 % quantiles over repetitions."""
+    lower, median, upper = np.quantile(values, (0.05, 0.5, 0.95))
+    return Summary(
+        len(values), float(values.mean()), float(standard_error(values)), float(median), float(lower), float(upper)
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One policy less the other, repetition by repetition, on common random numbers."""
+
+    difference: float
+    standard_error: float
+    p_mean: float
+    wins: int
+    losses: int
+    p_sign: float
+
+
+def compare(one: Floats, other: Floats) -> Comparison:
+    """Paired: is the mean of `one` different (normal approximation), and is it smaller more often (sign test)?"""
+    differences = one - other
+    mean, error = float(differences.mean()), float(standard_error(differences))
+    p_mean = math.erfc(abs(mean) / error / math.sqrt(2.0)) if error > 0.0 else float(mean == 0.0)
+    wins, losses = int(np.sum(differences < 0.0)), int(np.sum(differences > 0.0))
+    return Comparison(mean, error, p_mean, wins, losses, _sign_test(wins, losses))
+
+
+def _sign_test(wins: int, losses: int) -> float:
+    """Probability of a split at least as uneven if both were equally likely to win."""
+    rounds, few = wins + losses, min(wins, losses)
+    return min(1.0, 2.0 * sum(math.comb(rounds, i) for i in range(few + 1)) / 2.0**rounds)

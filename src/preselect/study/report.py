@@ -1,0 +1,130 @@
+"""One self-contained HTML page about a study: figures, tables, paired tests, parameters, how to rerun."""
+
+import base64
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from preselect.study.plan import DEFAULT_POLICIES, DEFAULT_SCENARIOS, Plan
+from preselect.study.results import MEASURES, Results
+
+_TITLES = {
+    "best_arm": ("Regret of the best arm", "the paper's: what the best chosen arm lacks of the best arm's utility"),
+    "top_k": ("Regret of the set", "what the chosen k lack of the summed utility of the k best arms"),
+}
+_FIGURES = {"best_arm": "regret.png", "top_k": "top-k-regret.png"}
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } .note { color: #555 }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3 }
+th { border-bottom: 2px solid #888 } td:first-child, th:first-child { text-align: left }
+td.best { font-weight: 700 } img { max-width: 100% } pre { background: #f4f4f4; padding: .8rem; overflow-x: auto }
+"""
+
+
+def command(plan: Plan, folder: str) -> str:
+    """The command that computes this study again."""
+    defaults = Plan()
+    parts = ["preselect study synthetic"]
+    if plan.scenarios != DEFAULT_SCENARIOS:
+        parts += [f"--scenario {n},{d},{k}" for n, d, k in plan.scenarios]
+    if plan.policies != DEFAULT_POLICIES:
+        parts += [f"--policies '{','.join(plan.policies)}'"]
+    options = {name: name for name in ("horizon", "feedback", "variation", "seed")} | {"repetitions": "reps"}
+    for name, option in options.items():
+        if getattr(plan, name) != getattr(defaults, name):
+            parts.append(f"--{option} {getattr(plan, name)}")
+    return " ".join([*parts, f"--out {folder}"])
+
+
+def write_report(results: Results) -> Path:
+    """Write report.html into the folder of the results."""
+    path = results.folder / "report.html"
+    path.write_text(_page(results), encoding="utf-8")
+    return path
+
+
+def _page(results: Results) -> str:
+    plan = results.plan
+    manifest = json.loads((results.folder / "manifest.json").read_text())
+    sections = "".join(_measure(results, measure) for measure in MEASURES)
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        f"<title>Synthetic study</title><style>{_STYLE}</style>"
+        f"<h1>Synthetic study</h1><p class='note'>preselect {escape(manifest['version'])}: {escape(plan.variation)} "
+        f"variation, {escape(plan.feedback)} feedback, {plan.horizon} rounds, {plan.repetitions} repetitions, "
+        f"seed {plan.seed}; "
+        f"every policy meets the same arms and the same luck.</p>"
+        f"{sections}"
+        f"<h2>Cost</h2><p class='note'>µs per round in the policy (select + learn), and with the loop around it.</p>"
+        f"{_costs(results)}"
+        f"<h2>Again</h2><pre>{escape(command(plan, results.folder.name))}</pre>"
+        f"<h2>Parameters</h2><pre>{escape(json.dumps(manifest, indent=2, ensure_ascii=False))}</pre></html>\n"
+    )
+
+
+def _measure(results: Results, measure: str) -> str:
+    title, meaning = _TITLES[measure]
+    image = base64.b64encode((results.folder / _FIGURES[measure]).read_bytes()).decode()
+    return (
+        f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}, relatively.</p>"
+        f"<img alt='{title} over the rounds, one panel per scenario' src='data:image/png;base64,{image}'>"
+        f"<h3>At the horizon</h3><p class='note'>mean ± standard error; in brackets the median and the 5 % and 95 % "
+        f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_paired(results, measure)}"
+    )
+
+
+def _summary(results: Results, measure: str) -> str:
+    plan, found = results.plan, results.summaries(measure)
+    rows = []
+    for scenario in plan.scenarios:
+        row = [found.get((scenario, policy)) for policy in plan.policies]
+        smallest = min((summary.mean for summary in row if summary), default=0.0)
+        cells = [
+            ("best" if summary.mean == smallest else "", f"{summary.mean:.1f} ± {summary.standard_error:.1f}<br>"
+             f"<small>[{summary.median:.1f}; {summary.lower:.1f}, {summary.upper:.1f}]</small>")
+            if summary else ("", "–")
+            for summary in row
+        ]  # fmt: skip
+        rows.append([("", str(scenario)), *cells])
+    return _table(["(n, d, k)", *plan.policies], rows)
+
+
+def _paired(results: Results, measure: str) -> str:
+    plan, found = results.plan, results.comparisons(measure)
+    if not found:
+        return ""
+    rows = [
+        [
+            ("", str(scenario)), ("", escape(policy)), ("", f"{c.difference:+.1f} ± {c.standard_error:.1f}"),
+            ("", f"{c.p_mean:.2g}"), ("", f"{c.wins} : {c.losses}"), ("", f"{c.p_sign:.2g}"),
+        ]
+        for (scenario, policy), c in found.items()
+    ]  # fmt: skip
+    return (
+        f"<h3>{escape(plan.policies[0])} against the others, repetition by repetition</h3>"
+        f"<p class='note'>Negative differences favour {escape(plan.policies[0])}. Regret has a heavy right tail: the "
+        f"mean is compared by a normal approximation, and who is smaller more often by a sign test.</p>"
+        + _table(["(n, d, k)", "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
+    )
+
+
+def _costs(results: Results) -> str:
+    plan, found = results.plan, results.costs()
+    rows = [
+        [("", str(scenario))]
+        + [
+            ("", "{:.1f} / {:.1f}".format(*found[scenario, policy]) if (scenario, policy) in found else "–")
+            for policy in plan.policies
+        ]
+        for scenario in plan.scenarios
+    ]
+    return _table(["(n, d, k)", *plan.policies], rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[tuple[str, str]]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td class='{kind}'>{cell}</td>" for kind, cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

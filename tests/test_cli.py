@@ -1,0 +1,100 @@
+"""The command, as it is typed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
+
+
+def preselect(*arguments, expect=0, cwd=None):
+    command = [sys.executable, "-m", "preselect", *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    assert result.returncode == expect, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def test_alone_and_with_help_it_teaches():
+    assert "preselect study synthetic --quick" in preselect(expect=2).stderr + preselect("--help").stdout
+    assert "preselect study show" in preselect("study", "--help").stdout
+    said = preselect("study", "synthetic", "--help").stdout
+    for option in ("--feedback", "--policies", "--scenario", "--horizon", "--reps", "--seed", "--out", "--workers"):
+        assert option in said
+    assert "--quick" in said
+    assert "--cluster" in said
+
+
+def test_a_study_and_its_table_again(tmp_path):
+    out = tmp_path / "results"
+    first = preselect(*QUICK, "--out", out)
+    assert "(8, 3, 2)" in first.stdout
+    assert "epsilon-greedy" in first.stdout
+    names = {path.name for path in out.iterdir()}
+    assert names >= {
+        "manifest.json",
+        "curves.npz",
+        "summary.csv",
+        "paired.csv",
+        "timing.csv",
+        "regret.png",
+        "regret.svg",
+    }
+    assert names >= {"report.html", "top-k-regret.png", "top-k-regret.svg"}
+    assert preselect("study", "show", out).stdout == first.stdout
+    shown = json.loads(preselect("study", "show", out, "--format", "json").stdout)
+    assert shown["parameters"]["horizon"] == 50
+    assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
+    assert {row["regret"] for row in shown["summary"]} == {"best_arm", "top_k"}
+
+
+def test_ranking_feedback_and_variations(tmp_path):
+    for feedback, variation in (("ranking", "signed"), ("winner", "drifting")):
+        out = tmp_path / variation
+        preselect(*QUICK, "--feedback", feedback, "--variation", variation, "--policies", "cppl,random", "--out", out)
+        assert json.loads((out / "manifest.json").read_text())["parameters"]["feedback"] == feedback
+
+
+def test_a_policy_of_ones_own(tmp_path):
+    (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
+    for workers in ("1", "2"):
+        policies = ["--policies", "mine:Mine(gamma_1=1.5)", "--policies", "max-theta(gamma_1=1.5)"]
+        preselect(*QUICK, "--workers", workers, *policies, "--out", f"out{workers}", cwd=tmp_path)
+    shown = json.loads(preselect("study", "show", "out2", "--format", "json", cwd=tmp_path).stdout)
+    assert shown["summary"][0]["mean"] == shown["summary"][1]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policies", "clever"], "unknown policy 'clever'; there are cppl, epsilon-greedy, max-theta, mm, random"),
+        (["--scenario", "3,2,3"], "a scenario needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
+        (["--scenario", "3;2"], "scenario must be three integers n,d,k, got '3;2'"),
+        (["--horizon", "0"], "horizon must be at least 1, got 0"),
+        (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
+        (["--policies", "mm(prior=0)"], "prior must be positive, got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, arguments, message):
+    said = preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=1).stderr
+    assert message in said
+    assert said.strip().splitlines()[-1].startswith("Error: ")
+
+
+def test_a_folder_that_cannot_be_used_is_said(tmp_path):
+    (tmp_path / "file").touch()
+    assert "cannot write results to" in preselect(*QUICK, "--out", tmp_path / "file" / "out", expect=1).stderr
+    assert "holds no results of a study" in preselect("study", "show", tmp_path, expect=1).stderr
+    if os.geteuid() != 0:
+        (tmp_path / "locked").mkdir(mode=0o500)
+        assert "cannot write results to" in preselect(*QUICK, "--out", tmp_path / "locked", expect=1).stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install():
+    code = "import sys; sys.modules['click'] = None; from preselect.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.strip() == "preselect: the command needs the extra [cli]: pip install 'preselect[cli]'"

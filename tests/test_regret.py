@@ -1,0 +1,50 @@
+"""Regret against the paper's formula round by round, and statistics against SciPy's."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preselect.study.regret import best_arm_regret, compare, standard_error, summarise, top_k_regret
+
+
+@given(st.integers(0, 1000))
+def test_regrets_equal_their_formulas(seed):
+    generator = np.random.default_rng(seed)
+    n, k = 7, int(generator.integers(1, 7))
+    u = generator.normal(size=(5, n))
+    arms = np.array([generator.choice(n, k, replace=False) for _ in range(5)])
+    for t in range(5):
+        v = np.exp(u[t])
+        assert best_arm_regret(u, arms)[t] == pytest.approx((v.max() - v[arms[t]].max()) / v.max())
+        best = np.sort(v)[-k:].sum()
+        assert top_k_regret(u, arms)[t] == pytest.approx((best - v[arms[t]].sum()) / best)
+
+
+def test_regret_of_the_best_set_is_zero_and_utilities_may_be_large():
+    u = np.array([[700.0, -700.0, 699.0], [0.0, 0.0, 0.0]])
+    assert best_arm_regret(u, np.array([[0, 2], [1, 2]])) == pytest.approx([0.0, 0.0])
+    assert top_k_regret(u, np.array([[0, 2], [1, 2]])) == pytest.approx([0.0, 0.0])
+    assert best_arm_regret(u, np.array([[1, 2], [1, 2]])) == pytest.approx([1.0 - np.exp(-1.0), 0.0])
+
+
+def test_summaries_and_comparisons_equal_scipys():
+    generator = np.random.default_rng(0)
+    one, other = generator.exponential(size=200), generator.exponential(size=200) + 0.3
+    summary = summarise(one)
+    assert (summary.repetitions, summary.mean) == (200, pytest.approx(one.mean()))
+    assert summary.standard_error == pytest.approx(scipy.stats.sem(one))
+    assert (summary.lower, summary.median, summary.upper) == pytest.approx(np.percentile(one, (5, 50, 95)))
+    compared = compare(one, other)
+    assert compared.difference == pytest.approx(np.mean(one - other))
+    assert compared.p_mean == pytest.approx(scipy.stats.ttest_rel(one, other).pvalue, rel=0.2)
+    assert compared.p_sign == pytest.approx(scipy.stats.binomtest(compared.wins, 200).pvalue)
+    assert compared.wins + compared.losses == 200
+
+
+def test_equal_and_single_repetitions():
+    same = compare(np.ones(5), np.ones(5))
+    assert (same.difference, same.p_mean, same.p_sign, same.wins, same.losses) == (0.0, 1.0, 1.0, 0, 0)
+    assert np.isnan(standard_error(np.ones((1, 3)))).all()
+    assert np.isnan(summarise(np.ones(1)).standard_error)
