@@ -75,7 +75,7 @@ def test_a_policy_of_ones_own(tmp_path):
         (["--scenario", "3;2"], "scenario must be three integers n,d,k, got '3;2'"),
         (["--horizon", "0"], "horizon must be at least 1, got 0"),
         (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
-        (["--policies", "mm(prior=0)"], "prior must be positive, got 0"),
+        (["--policies", "mm(prior=0)"], "prior must be a finite number above 0.0, got 0.0"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, arguments, message):

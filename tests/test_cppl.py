@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from literal import LiteralCPPL
 
-from preselect import CPPL, Decision, InputError, Ranking, Winner, model
+from preselect import CPPL, Decision, InputError, OneHot, Ranking, Winner, model
 
 
 @pytest.mark.parametrize("feedback", ["winner", "ranking", "top-2"])
@@ -70,7 +70,7 @@ def test_rows_that_would_spoil_the_estimate_are_refused():
     policy = CPPL(d=2, theta_0=0.0)
     before = policy._estimate.copy()
     for size in (1e160, 1e300, np.inf, np.nan):
-        with pytest.raises(InputError, match=r"X must .*finite"):
+        with pytest.raises(InputError, match=r"X must be (finite|small enough for finite utilities), got"):
             policy.select(np.diag([size, size]), 2)
         decision = Decision.of(
             arms=np.arange(2),
@@ -80,9 +80,44 @@ def test_rows_that_would_spoil_the_estimate_are_refused():
             ids=np.arange(2),
             round=1,
         )
-        with pytest.raises(InputError, match="decision must have finite rows"):
+        with pytest.raises(InputError, match="decision must have rows from which finite estimates follow"):
             policy.learn(decision, Winner(0))
     assert np.array_equal(policy._estimate, before)
+
+
+def test_a_covariance_beyond_working_precision_is_never_taken_over():
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        policy = CPPL(d=6, ridge=1e-6, gamma_1=1e-15, seed=1)
+        scale = np.where(np.arange(6) < 3, 10.0 ** generator.integers(4, 12), 1.0)
+        for _ in range(30):
+            decision = policy.select(generator.random((8, 6)) * scale, 3)
+            before = policy._estimate.copy()
+            try:
+                policy.learn(decision, Winner(decision.arms[generator.integers(3)]))
+            except InputError:
+                assert np.array_equal(policy._estimate, before)
+            assert np.all(np.isfinite(policy._estimate))
+            assert np.all(np.isfinite(decision.scores))
+
+
+def test_now_and_then_the_inverse_is_computed_anew():
+    policy, other = (CPPL(d=12, ridge=1e-6, gamma_1=1e-9, theta_0=0.0, seed=0) for _ in range(2))
+    other._refresh_every = 10**9
+    errors = []
+    for learner in (policy, other):
+        generator = np.random.default_rng(0)
+        for _ in range(260):
+            decision = learner.select(300.0 * generator.random((10, 12)), 3)
+            learner.learn(decision, Winner(decision.arms[generator.integers(3)]))
+        errors.append(np.max(np.abs(learner.P @ learner.A - np.eye(12))))
+    assert errors[0] < 0.1 * errors[1]
+
+
+def test_numbers_of_numpy_are_parameters_like_any_other(tmp_path):
+    policy = CPPL(d=np.prod([3, 1]), seed=np.int64(3), gamma_1=np.float32(2), theta_0=np.float64(0.5))
+    policy.save(tmp_path / "a.npz")
+    assert CPPL.load(tmp_path / "a.npz").theta_0 == [0.5, 0.5, 0.5]
 
 
 def test_ties_are_broken_at_random_and_repeatably():
@@ -93,16 +128,44 @@ def test_ties_are_broken_at_random_and_repeatably():
     assert {arm for arms in first for arm in arms} == set(range(10))
 
 
+@pytest.mark.parametrize("theta_0", [0.0, 0.3, 0.5])
+def test_arms_that_differ_by_rounding_only_are_tied_however_they_are_shown(theta_0):
+    context = np.random.default_rng(0).random(3)
+    shown = OneHot(10)(context)
+    chosen = set()
+    for seed in range(40):
+        structured, plain = CPPL(d=30, theta_0=theta_0, seed=seed), CPPL(d=30, theta_0=theta_0, seed=seed)
+        for _ in range(20):
+            one, other = structured.select(shown, 3), plain.select(np.asarray(shown), 3)
+            assert sorted(one.arms) == sorted(other.arms)
+            structured.learn(one, Winner(one.arms[1]))
+            plain.learn(other, Winner(one.arms[1]))
+        chosen |= set(plain.select(shown, 3).arms.tolist())
+    assert chosen == set(range(10))
+
+
+def test_very_many_arms_may_be_chosen():
+    X = np.random.default_rng(0).random((3000, 2))
+    policy = CPPL(d=2, seed=0)
+    assert policy.select(X, 2000).arms.tolist() == np.argsort(-policy.scores(X))[:2000].tolist()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"d": 0}, "d must be at least 1, got 0"),
-        ({"gamma_1": 0.0}, "gamma_1 must be positive, got 0.0"),
-        ({"alpha": 0.5}, "alpha must lie between 1/2 and 1, got 0.5"),
-        ({"omega": -1.0}, "omega must not be negative, got -1.0"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
+        ({"gamma_1": 0.0}, "gamma_1 must be a finite number above 0.0, got 0.0"),
+        ({"alpha": 0.5}, "alpha must be a finite number above 0.5 and below 1.0, got 0.5"),
+        ({"omega": -1.0}, "omega must be a finite number of at least 0.0, got -1.0"),
+        ({"ridge": 1e-9}, "ridge must be a finite number of at least 1e-06, got 1e-09"),
+        ({"omega": np.inf}, "omega must be a finite number of at least 0.0, got inf"),
+        ({"d": 2.5}, "d must be an integer, got 2.5"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"seed": "a"}, "seed must be an integer, got 'a'"),
+        ({"gamma_1": "2"}, "gamma_1 must be a number, got '2'"),
+        ({"theta_0": "abc"}, "theta_0 must be real numbers with 1 axes, got 'abc'"),
         ({"theta_0": [1.0]}, "theta_0 must be one number or d=2 of them, got 1"),
-        ({"theta_0": np.nan}, "theta_0 must be finite, got nan"),
+        ({"theta_0": np.nan}, "theta_0 must be a finite number, got nan"),
     ],
 )
 def test_bad_parameters_are_named(wrong, message):

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect import CPPL, Concatenation, Identity, InputError, Kronecker, OneHot, Reduction, StructuredContext, Winner
+from preselect import (
+    CPPL,
+    Concatenation,
+    Identity,
+    InputError,
+    Kronecker,
+    OneHot,
+    Reduction,
+    StateFileError,
+    StructuredContext,
+    Winner,
+    state,
+)
 
 SWGCP = Path(__file__).parents[2] / "shared" / "data" / "swgcp" / "features.csv"
 
@@ -29,15 +41,21 @@ def test_maps_equal_their_definition(seed, main_effects):
 def test_contractions_equal_the_full_products(seed):
     generator = np.random.default_rng(seed)
     n, arm_features, context_features = generator.integers(1, 6, size=3)
-    shown = StructuredContext(generator.normal(size=(n, arm_features)), generator.normal(size=context_features))
-    X, d = np.asarray(shown), shown.shape[1]
-    theta, root = generator.normal(size=d), generator.normal(size=(d, d))
-    Sigma = root @ root.T
-    assert np.allclose(shown.arms @ shown.contract_vector(theta), X @ theta)
-    assert np.allclose(
-        np.einsum("ia,ab,ib->i", shown.arms, shown.contract_matrix(Sigma), shown.arms),
-        np.einsum("ia,ab,ib->i", X, Sigma, X),
-    )
+    c = generator.normal(size=context_features)
+    some = generator.permutation(n)[: max(1, n - 1)]
+    for shown in (
+        StructuredContext(generator.normal(size=(n, arm_features)), c),
+        OneHot(n)(c),
+        OneHot(n, main_effects=True)(c, ids=some),
+    ):
+        X, d = np.asarray(shown), shown.shape[1]
+        theta, root = generator.normal(size=d), generator.normal(size=(d, d))
+        Sigma = root @ root.T
+        small, weights, form = shown.contract(theta, Sigma)
+        assert np.allclose(small @ weights, X @ theta)
+        assert np.allclose(np.einsum("ia,ab,ib->i", small, form, small), np.einsum("ia,ab,ib->i", X, Sigma, X))
+        small, weights, form = shown.contract(theta, np.empty((0, 0)))
+        assert np.allclose(small @ weights, X @ theta)
 
 
 @pytest.mark.parametrize("kind", ["kronecker", "one-hot"])
@@ -66,14 +84,38 @@ def test_ids_are_carried_to_the_decision():
     assert OneHot(5)([1.0], ids=[4, 2]).ids.tolist() == [4, 2]
 
 
+def test_what_maps_share_cannot_be_spoilt():
+    for shown in (Identity()(np.eye(2)), Concatenation()(np.eye(2), [1.0])):
+        with pytest.raises(ValueError, match="read-only"):
+            shown.context[:] = 5.0
+
+
+def test_one_hot_arms_cost_no_square_of_their_number():
+    policy = CPPL(d=1000, seed=0, theta_0=np.linspace(0, 1, 1000))
+    one_hot = OneHot(1000)
+    for _ in range(3):
+        decision = policy.select(one_hot([1.0]), 2)
+        policy.learn(decision, Winner(decision.arms[0]))
+    big = OneHot(1_000_000)([1.0, 2.0])
+    assert big.shape == (1_000_000, 2_000_000)
+    assert big.rows(np.array([7]))[0, 14:16].tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Kronecker()([1.0], [1.0]), r"arms must have 2 axes, got shape \(1,\)"),
         (lambda: Kronecker()([[1.0]], [[1.0]]), r"context must have 1 axes, got shape \(1, 1\)"),
-        (lambda: Kronecker()([["a"]], [1.0]), "arms must be numeric"),
-        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids must be 2 integers"),
-        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1, 1]), "ids must be distinct"),
+        (lambda: Kronecker()([["a"]], [1.0]), "arms must be real numbers with 2 axes"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids must be 2 distinct integers"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1, 1]), "ids must be 2 distinct integers"),
+        (lambda: Kronecker()([[1.0]], [1.0], ids=[[1], [2, 3]]), "ids must be 1 distinct integers"),
+        (
+            lambda: Kronecker()([[1.0]], [1.0], ids=np.array([2**63], dtype=np.uint64)),
+            "ids must be 1 distinct integers",
+        ),
+        (lambda: Kronecker()([[1j]], [1.0]), "arms must be real numbers"),
+        (lambda: OneHot(2.5), "n_arms must be an integer, got 2.5"),
         (lambda: OneHot(3)([1.0], ids=[3]), "ids must be integers from 0 to 2"),
         (lambda: OneHot(0), "n_arms must be at least 1, got 0"),
     ],
@@ -112,6 +154,8 @@ def test_reduction_drops_the_later_of_the_most_correlated_pair_first():
     chain = np.column_stack((x, x + noise(0.05), x + noise(0.001)))
     assert Reduction().fit(chain).kept.tolist() == [0]
     assert Reduction(correlation=0.99).fit(chain).kept.tolist() == [0, 1]
+    constant = np.column_stack((x, np.ones(500), generator.random(500)))
+    assert Reduction(variance=0.0).fit(constant).kept.tolist() == [0, 2]
 
 
 def test_reduction_is_saved_and_loaded(tmp_path):
@@ -121,6 +165,9 @@ def test_reduction_is_saved_and_loaded(tmp_path):
     loaded = Reduction.load(tmp_path / "reduction.npz")
     assert (loaded.names, loaded.variance, loaded.correlation) == (reduction.names, 0.01, 0.9)
     assert np.array_equal(loaded.transform(X), reduction.transform(X))
+    state.write(tmp_path / "reduction.npz", "Reduction", {}, {})
+    with pytest.raises(StateFileError, match="not a complete Reduction: 'variance'"):
+        Reduction.load(tmp_path / "reduction.npz")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +178,7 @@ def test_reduction_is_saved_and_loaded(tmp_path):
         (lambda: Reduction().fit(np.eye(2), names=["a"]), "names must be 2, one per column"),
         (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "X must have 2 columns, as in fit"),
         (lambda: Reduction().transform([1.0]), "fit"),
+        (lambda: Reduction(correlation=np.nan), "correlation must be a finite number"),
     ],
 )
 def test_bad_reductions_are_named(call, message):

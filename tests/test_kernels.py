@@ -23,22 +23,61 @@ def random_covariance(generator, d):
     return root @ root.T
 
 
+def chosen(X, theta, Sigma, beta, k, eligible=EVERY):
+    n, d = X.shape
+    arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
+    assert kernels.choose(X, theta, Sigma, beta, eligible, np.empty((2, n)), arms, numbers) == kernels.OK
+    return arms, numbers
+
+
 @given(seeds, st.sampled_from([1, 5, 17, 40]), st.sampled_from([np.float64, np.float32]), st.floats(0.0, 20.0))
 def test_pruned_choice_equals_brute_force(seed, d, dtype, beta):
     generator = np.random.default_rng(seed)
     n, k = 200, int(generator.integers(1, 12))
     X = (generator.normal(size=(n, d)) * generator.exponential(size=(n, 1))).astype(dtype)
     theta, Sigma = generator.normal(size=d), random_covariance(generator, d)
-    arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
-    assert kernels.choose(X, theta, Sigma, beta, EVERY, np.empty((2, n)), arms, numbers) == kernels.OK
+    arms, numbers = chosen(X, theta, Sigma, beta, k)
     expected, scores = best_by_brute_force(X, theta, Sigma, beta, k)
     assert arms.tolist() == expected.tolist()
     assert np.allclose(numbers[:k], scores)
     assert np.array_equal(numbers[2 * k :].reshape(k, d), X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
-    kernels.score(X, theta, Sigma, beta, every_score, every_width)
+    kernels.score(X, theta, Sigma, beta, -np.inf, every_score, every_width)
     assert np.array_equal(numbers[:k], every_score[arms])
     assert np.array_equal(numbers[k : 2 * k], every_width[arms])
+    some = generator.random(n) < 0.3
+    some[arms[0]] = False
+    arms, numbers = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some)
+    subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms))
+    assert arms.tolist() == np.flatnonzero(some)[subset].tolist()
+    kernels.score(X, theta, Sigma, beta, numbers[len(arms) - 1], every_score, every_width)
+    assert np.all(np.isfinite(every_score[arms]))
+
+
+@given(seeds, st.sampled_from([1, 2, 3]), st.floats(0.1, 20.0))
+def test_pruning_is_exact_where_its_bound_is_tight(seed, d, beta):
+    # The covariance has rank one and the arms lie along it, so the bound is attained; the scores lie close together.
+    generator = np.random.default_rng(seed)
+    direction = generator.normal(size=d)
+    Sigma = np.outer(direction, direction)
+    lengths = np.sort(generator.random(60) + 0.1)
+    X = lengths[:, None] * direction / np.linalg.norm(direction)
+    widths = np.log1p(beta * np.sqrt(np.einsum("ia,ab,ib->i", X, Sigma, X)))
+    target = 3.0 + 1e-6 * generator.random(60)
+    features, weights = np.column_stack((X, target - widths)), np.append(np.zeros(d), 1.0)
+    padded = np.zeros((d + 1, d + 1))
+    padded[:d, :d] = Sigma
+    arms, _ = chosen(features, weights, padded, beta, 5)
+    assert arms.tolist() == best_by_brute_force(features, weights, padded, beta, 5)[0].tolist()
+
+
+@given(seeds)
+def test_the_order_in_which_arms_are_shown_does_not_matter(seed):
+    generator = np.random.default_rng(seed)
+    X, theta, Sigma = generator.random((40, 6)), generator.normal(size=6), random_covariance(generator, 6)
+    order = generator.permutation(40)
+    arms, _ = chosen(X, theta, Sigma, 3.0, 7)
+    assert order[chosen(X[order], theta, Sigma, 3.0, 7)[0]].tolist() == arms.tolist()
 
 
 def test_a_tie_for_the_last_place_is_reported():

@@ -112,3 +112,24 @@ def test_samples_follow_the_probabilities():
 def test_a_ranking_that_is_none_is_refused(ranking):
     with pytest.raises(InputError, match="ranking must be distinct positions from 0 to 2"):
         model.log_likelihood([0.0, 1.0, 2.0], ranking)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: model.gradient(np.eye(2), np.ones(3), [0]),
+            r"as many columns as theta has entries, 3, got shape \(2, 2\)",
+        ),
+        (lambda: model.utilities(np.eye(2), np.ones(3)), "as many columns as theta has entries"),
+        (lambda: model.winner_probabilities([]), "u must have one log-utility per arm, got none"),
+        (lambda: model.sample_winner([np.nan, 1.0], np.random.default_rng(0)), r"u must be finite, got nan at \[0\]"),
+        (lambda: model.log_likelihood([0.0, 1.0], [1.9]), r"ranking must be distinct positions .* got \[1.9\]"),
+        (lambda: model.log_likelihood([0.0, 1.0], ["a"]), "ranking must be distinct positions"),
+        (lambda: model.sample_ranking([0.0, 1.0], np.random.default_rng(0), 3), "m must be from 1 to 2"),
+        (lambda: model.sample_ranking([0.0, 1.0], np.random.default_rng(0), -1), "m must be at least 1, got -1"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

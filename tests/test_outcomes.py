@@ -35,6 +35,7 @@ def test_outcomes_are_values():
         (lambda: Winner(None), "arm must be the integer position of an arm, got None"),
         (lambda: Ranking(["a"]), "arms must be the integer position of an arm, got 'a'"),
         (lambda: Ranking([]), "must name at least one arm"),
+        (lambda: Ranking(3), "must be a list of positions, got 3; is it a Winner?"),
         (lambda: Ranking([1, 2, 1]), r"must be distinct, got \[1\] more than once in \[1, 2, 1\]"),
         (lambda: Winner(3).positions(ARMS), r"must be one of the selected arms \[7, 4, 2\], got 3"),
         (lambda: Ranking([7, 3]).positions(ARMS), r"selected arms only, \[7, 4, 2\], got \[3\]"),
@@ -47,12 +48,27 @@ def test_what_does_not_fit_is_named(make, message):
 
 def test_a_decision_is_frozen():
     decision = CPPL(d=2, seed=0).select(np.eye(2), 1)
-    for array in (decision.arms, decision.rows, decision.scores, decision.widths, decision.numbers):
+    for array in (decision.arms, decision.rows, decision.scores, decision.widths, decision.numbers, decision.ids):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
     with pytest.raises(AttributeError):
         decision.round = 2
     assert repr(decision).startswith("Decision(round=1, arms=[")
+
+
+def test_positions_cannot_be_spoilt():
+    for positions in (Winner(4).positions(ARMS), Ranking([4, 2]).positions(ARMS)):
+        with pytest.raises(ValueError, match="read-only"):
+            positions[0] = 0
+
+
+def test_parts_that_do_not_fit_are_refused_and_those_that_do_are_copied():
+    arms = np.arange(2)
+    parts = {"arms": arms, "scores": np.zeros(2), "widths": np.zeros(2), "ids": arms, "round": 1}
+    Decision.of(rows=np.eye(2), **parts)
+    arms[0] = 5
+    with pytest.raises(InputError, match=r"must be one per arm, 2 each, got \[1, 2, 2, 2\]"):
+        Decision.of(rows=np.eye(1), **parts)
 
 
 def test_a_decision_can_be_put_together_from_its_parts():

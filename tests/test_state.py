@@ -1,6 +1,7 @@
 """State files: what goes in comes out, and what is not one is refused with a sentence."""
 
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -47,6 +48,29 @@ def test_a_loaded_policy_goes_on_without_the_file(tmp_path):
     decision = loaded.select(np.eye(3), 2)
     loaded.learn(decision, Winner(decision.arms[0]))
     assert not np.array_equal(loaded.theta, policy.theta)
+
+
+def test_files_have_the_mode_that_the_user_wants(tmp_path):
+    before = os.umask(0o027)
+    try:
+        learnt().save(tmp_path / "a.npz")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.npz").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_would_have_to_be_pickled_is_not_saved(tmp_path):
+    with pytest.raises(TypeError, match="arrays of objects cannot be saved: x"):
+        state.write(tmp_path / "a.npz", "Odd", {}, {"x": np.array([None])})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_that_is_not_finite_is_refused(tmp_path):
+    policy = learnt()
+    policy.P[0, 0] = np.nan
+    policy.save(tmp_path / "a.npz")
+    with pytest.raises(StateFileError, match="not a complete CPPL state: P has entries that are not finite"):
+        preselect.load(tmp_path / "a.npz")
 
 
 def test_an_unfinished_save_leaves_the_old_file(tmp_path, monkeypatch):
@@ -121,7 +145,7 @@ def test_newer_missing_unknown_and_incomplete_files_are_refused(tmp_path, monkey
         preselect.load(path)
     learnt().save(path)
     rewritten(path, kind="Oracle")
-    with pytest.raises(StateFileError, match=r"holds a Oracle, known are .*CPPL"):
+    with pytest.raises(StateFileError, match="holds a Oracle, which is no policy that has been imported"):
         preselect.load(path)
     rewritten(path, kind="CPPL", parameters={"d": 4})
     with pytest.raises(StateFileError, match=r"not a complete CPPL state: theta_hat has shape \(3,\), expected \(4,\)"):

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from preselect.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 _AS_THEY_ARE = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -15,12 +16,27 @@ _AS_THEY_ARE = (np.dtype(np.float64), np.dtype(np.float32))
 def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
     """A C-contiguous float64 array with the given number of axes, or a clear error."""
     try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{argument} must be numeric with {ndim} axes, got {values!r:.80}") from None
-    if array.ndim != ndim or np.ndim(values) != ndim:
-        raise InputError(f"{argument} must have {ndim} axes, got shape {np.shape(values)}")
-    return array
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
+            raise ValueError
+        floats = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{argument} must be real numbers with {ndim} axes, got {values!r:.80}") from None
+    if array.ndim != ndim:
+        raise InputError(f"{argument} must have {ndim} axes, got shape {array.shape}")
+    return floats
+
+
+def as_integers(values: ArrayLike, argument: str, expectation: str) -> Integers:
+    """A one-dimensional int64 array, or a clear error that says what was expected."""
+    try:
+        array = np.asarray(values)
+        whole = array.astype(np.int64) if array.size else np.empty(0, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{argument} must be {expectation}, got {values!r:.80}") from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or not np.array_equal(whole, array):
+        raise InputError(f"{argument} must be {expectation}, got {values!r:.80}")
+    return whole
 
 
 def require_finite(values: NDArray[Any], argument: str) -> None:
@@ -35,7 +51,7 @@ class StructuredContext:
     """Arms z_1 .. z_n and one context c, standing for the n x d array with rows z_i ⊗ c that is never built.
 
     Policies take it wherever they take a plain array. `ids` says who the arms are, for policies that tell arms apart by
-    identity; without it, arms are known by their position.
+    identity; without it, arms are known by their position. Outcomes always name positions.
 
     >>> shown = StructuredContext([[1.0, 2.0], [3.0, 4.0]], [1.0, 10.0])
     >>> shown.shape
@@ -45,34 +61,69 @@ class StructuredContext:
            [ 3., 30.,  4., 40.]])
     """
 
-    __slots__ = ("arms", "context", "ids", "shape")
-
     def __init__(self, arms: ArrayLike, context: ArrayLike, ids: ArrayLike | None = None) -> None:
         self.arms = as_floats(arms, "arms", 2)
         self.context = as_floats(context, "context", 1)
         self.shape = (self.arms.shape[0], self.arms.shape[1] * self.context.shape[0])
-        self.ids = None if ids is None else _as_ids(ids, self.shape[0])
+        self.ids = None if ids is None else as_ids(ids, self.shape[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self.rows(np.arange(self.shape[0])).astype(dtype or np.float64, copy=False)
 
-    def rows(self, arms: NDArray[np.int64]) -> Floats:
+    def rows(self, arms: Integers) -> Floats:
         """The joint features of some arms, built."""
         return (self.arms[arms][:, :, None] * self.context).reshape(len(arms), self.shape[1])
 
-    def identify(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
+    def identify(self, arms: Integers) -> Integers:
         """Who some arms are."""
         return arms if self.ids is None else self.ids[arms]
 
-    def contract_vector(self, theta: Floats) -> Floats:
-        """Θc, so that z_i'Θc = x_i'θ."""
-        return theta.reshape(-1, len(self.context)) @ self.context
+    def contract(self, theta: Floats, Sigma: Floats) -> tuple[Floats, Floats, Floats]:
+        """A smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
-    def contract_matrix(self, Sigma: Floats) -> Floats:
-        """Σ with c contracted on both sides, so that z_i'Σ_c z_i = x_i'Σx_i: O(d²) once instead of n times."""
+        With Θ the d_a x d_c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
+        both sides: O(d²) once instead of n times.
+        """
         size = len(self.context)
-        half = (Sigma.reshape(-1, size) @ self.context).reshape(-1, size, Sigma.shape[0] // size)
-        return np.ascontiguousarray(self.context @ half)
+        if Sigma.size:
+            half = (Sigma.reshape(-1, size) @ self.context).reshape(-1, size, Sigma.shape[0] // size)
+            Sigma = np.ascontiguousarray(self.context @ half)
+        return self.arms, theta.reshape(-1, size) @ self.context, Sigma
+
+    def require_finite(self) -> None:
+        """Raise an error that names the first entry which is NaN or infinite."""
+        require_finite(self.arms, "arms of X")
+        require_finite(self.context, "context of X")
+
+
+class OneHotContext(StructuredContext):
+    """Arms without features, each with weights of its own for the context c: rows e_i ⊗ c, of `n_arms` known arms."""
+
+    def __init__(self, n_arms: int, context: Floats, ids: Integers | None) -> None:
+        self.n_arms = n_arms
+        self.context = context
+        self.ids = ids
+        self.shape = (n_arms if ids is None else len(ids), n_arms * len(context))
+
+    def rows(self, arms: Integers) -> Floats:
+        """The joint features of some arms, built."""
+        rows = np.zeros((len(arms), self.n_arms, len(self.context)))
+        rows[np.arange(len(arms)), self.identify(arms)] = self.context
+        return rows.reshape(len(arms), -1)
+
+    def contract(self, theta: Floats, Sigma: Floats) -> tuple[Floats, Floats, Floats]:
+        """Utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are looked at."""
+        size, shown = len(self.context), slice(None) if self.ids is None else self.ids
+        u = (theta.reshape(-1, size) @ self.context)[shown]
+        if not Sigma.size:
+            return np.ascontiguousarray(u[:, None]), np.ones(1), Sigma
+        blocks = np.einsum("ipiq->ipq", Sigma.reshape(self.n_arms, size, self.n_arms, size))[shown]
+        forms = np.einsum("ipq,p,q->i", blocks, self.context, self.context)
+        return np.column_stack((u, np.sqrt(np.maximum(forms, 0.0)))), np.array([1.0, 0.0]), np.diag([0.0, 1.0])
+
+    def require_finite(self) -> None:
+        """Raise an error that names the first entry which is NaN or infinite."""
+        require_finite(self.context, "context of X")
 
 
 Context: TypeAlias = Floats | NDArray[np.float32] | StructuredContext
@@ -94,19 +145,17 @@ def as_context(X: ArrayLike | StructuredContext, d: int | None) -> Context:
     return context
 
 
+def as_ids(ids: ArrayLike, n: int) -> Integers:
+    """Identities of n arms."""
+    array = as_integers(ids, "ids", f"{n} distinct integers, one per arm, none negative")
+    if len(array) != n or np.any(array < 0) or len(np.unique(array)) < n:
+        raise InputError(f"ids must be {n} distinct integers, one per arm, none negative, got {ids!r:.80}")
+    return array
+
+
 def require_finite_context(context: Context) -> None:
     """Raise an error that names the first entry of the context which is NaN or infinite."""
     if isinstance(context, StructuredContext):
-        require_finite(context.arms, "arms of X")
-        require_finite(context.context, "context of X")
+        context.require_finite()
     else:
         require_finite(context, "X")
-
-
-def _as_ids(ids: ArrayLike, n: int) -> NDArray[np.int64]:
-    array = np.asarray(ids)
-    if array.shape != (n,) or array.dtype.kind not in "iu":
-        raise InputError(f"ids must be {n} integers, one per arm, got {ids!r:.80}")
-    if n and (array.min() < 0 or len(np.unique(array)) < n):
-        raise InputError(f"ids must be distinct and not negative, got {ids!r:.80}")
-    return array.astype(np.int64)

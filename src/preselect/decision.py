@@ -5,6 +5,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.errors import InputError
+
 
 class Decision:
     """The k selected arms, best first, and all that learning needs to know of them.
@@ -21,6 +23,7 @@ class Decision:
     ) -> None:
         arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
         numbers.setflags(False)  # type: ignore[call-arg]
+        ids.setflags(False)  # type: ignore[call-arg]
         self._arms = arms
         self._numbers = numbers
         self._d = d
@@ -38,8 +41,13 @@ class Decision:
         ids: NDArray[np.int64],
         round: int,
     ) -> Self:
-        """A decision from its parts."""
-        return cls(arms, np.concatenate((scores, widths, rows.ravel())), rows.shape[1], ids, round)
+        """A decision from its parts, which are copied."""
+        k = len(arms)
+        if rows.ndim != 2 or not len(rows) == len(scores) == len(widths) == len(ids) == k:
+            sizes = [len(rows), len(scores), len(widths), len(ids)]
+            raise InputError(f"rows, scores, widths and ids must be one per arm, {k} each, got {sizes}")
+        numbers = np.concatenate((scores, widths, rows.ravel()), dtype=np.float64)
+        return cls(arms.astype(np.int64), numbers, rows.shape[1], ids.astype(np.int64), round)
 
     @property
     def arms(self) -> NDArray[np.int64]:
@@ -59,7 +67,7 @@ class Decision:
     @property
     def rows(self) -> NDArray[np.float64]:
         """Their joint features, k x d."""
-        return self._numbers[2 * len(self._arms) :].reshape(-1, self._d)
+        return self._numbers[2 * len(self._arms) :].reshape(len(self._arms), self._d)
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import state
-from preselect.context import Floats, StructuredContext, as_floats, require_finite
-from preselect.errors import InputError
+from preselect.arguments import integer, number
+from preselect.context import Floats, OneHotContext, StructuredContext, as_floats, as_ids, require_finite
+from preselect.errors import InputError, StateFileError
 
 _NO_CONTEXT = np.ones(1)
+_NO_CONTEXT.setflags(write=False)
 
 
 def _with_one(context: ArrayLike, main_effects: bool) -> Floats:
@@ -51,20 +53,17 @@ class OneHot:
     """
 
     def __init__(self, n_arms: int, *, main_effects: bool = False) -> None:
-        if n_arms < 1:
-            raise InputError(f"n_arms must be at least 1, got {n_arms}")
-        self.n_arms = n_arms
+        self.n_arms = integer(n_arms, "n_arms", 1)
         self.main_effects = main_effects
-        self._arms = np.eye(n_arms)
 
     def __call__(self, context: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
         features = _with_one(context, self.main_effects)
         if ids is None:
-            return StructuredContext(self._arms, features)
-        shown = np.asarray(ids)
-        if shown.dtype.kind not in "iu" or shown.ndim != 1 or np.any((shown < 0) | (shown >= self.n_arms)):
+            return OneHotContext(self.n_arms, features, None)
+        shown = as_ids(ids, np.size(ids))
+        if np.any(shown >= self.n_arms):
             raise InputError(f"ids must be integers from 0 to {self.n_arms - 1}, got {ids!r:.80}")
-        return StructuredContext(self._arms[shown], features, shown)
+        return OneHotContext(self.n_arms, features, shown)
 
 
 class Concatenation:
@@ -101,8 +100,8 @@ class Reduction:
     """
 
     def __init__(self, *, variance: float = 0.01, correlation: float = 0.95) -> None:
-        self.variance = variance
-        self.correlation = correlation
+        self.variance = number(variance, "variance", least=0.0)
+        self.correlation = number(correlation, "correlation", least=0.0, most=1.0)
         self.names: list[str] = []
         self.kept: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.low: Floats = np.empty(0)
@@ -119,7 +118,7 @@ class Reduction:
             raise InputError(f"names must be {features.shape[1]}, one per column of X, got {len(every)}")
         self.low, self.high = features.min(axis=0), features.max(axis=0)
         scaled = self._scale(features, np.arange(features.shape[1]))
-        varied = np.flatnonzero(scaled.var(axis=0) >= self.variance)
+        varied = np.flatnonzero((scaled.var(axis=0) >= self.variance) & (self.high > self.low))
         self.kept = varied[_drop_correlated(scaled[:, varied], self.correlation)]
         self.names = [every[column] for column in self.kept]
         return self
@@ -144,9 +143,12 @@ class Reduction:
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a reduction that `save` wrote."""
         file = state.read(path).expect("Reduction")
-        reduction = cls(variance=file.header["variance"], correlation=file.header["correlation"])
-        reduction.names = file.header["names"]
-        reduction.kept, reduction.low, reduction.high = (file.arrays[name] for name in ("kept", "low", "high"))
+        try:
+            reduction = cls(variance=file.header["variance"], correlation=file.header["correlation"])
+            reduction.names = list(file.header["names"])
+            reduction.kept, reduction.low, reduction.high = (file.arrays[name] for name in ("kept", "low", "high"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateFileError(f"{file.path} is not a complete Reduction: {error}") from None
         return reduction
 
 

@@ -61,14 +61,6 @@ def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
     return total, square
 
 
-@_reduction
-def _row_product(X: Matrix, i: int, Y: Floats, j: int) -> float:
-    total = 0.0
-    for a in range(X.shape[1]):
-        total += X[i, a] * Y[j, a]
-    return total
-
-
 @_compiled
 def _add_rows(out: Floats, i: int, W: Floats, l: int, S: Floats, first: int, last: int) -> None:
     """out[i] += sum of W[l, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
@@ -149,6 +141,12 @@ def _place(arm: int, score: float, width: float, arms: Integers, numbers: Floats
 
 
 @_compiled
+def _rounding(score: float) -> float:
+    """Scores that differ by less than this are tied: they differ by rounding only."""
+    return 1e-12 * (1.0 + abs(score))
+
+
+@_compiled
 def choose(
     X: Matrix,
     theta: Floats,
@@ -177,7 +175,7 @@ def choose(
         finite &= math.isfinite(u[i]) and math.isfinite(square[i])
         if every or eligible[i]:
             largest_square = max(largest_square, square[i])
-            if filled < k or u[i] >= numbers[k - 1]:
+            if filled < k or u[i] >= numbers[k - 1] - _rounding(numbers[k - 1]):
                 best_out = max(best_out, _place(i, u[i], 0.0, arms, numbers, filled))
                 filled = min(filled + 1, k)
     if not finite:
@@ -187,38 +185,53 @@ def choose(
         bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
         largest = bound * math.sqrt(largest_square)
         slope = 1.0 / (1.0 + largest)
-        widest = math.log1p(largest) + 1e-12
+        widest = math.log1p(largest)
         seeds = arms.copy()
         filled = 0
         best_out = -np.inf
         for seed in seeds:
             width = math.log1p(beta * math.sqrt(_quadratic_form(X, seed, Sigma)))
+            finite &= math.isfinite(width)
             _place(seed, u[seed] + width, width, arms, numbers, filled)
             filled += 1
             square[seed] = -1.0
+        least = numbers[k - 1] - 2.0 * _rounding(numbers[k - 1])
         for i in range(n):
-            if (every or eligible[i]) and u[i] + widest >= numbers[k - 1] and square[i] >= 0.0:
-                if u[i] + widest - slope * (largest - bound * math.sqrt(square[i])) >= numbers[k - 1]:
+            if (every or eligible[i]) and u[i] + widest >= least and square[i] >= 0.0:
+                if u[i] + widest - slope * (largest - bound * math.sqrt(square[i])) >= least:
                     width = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+                    finite &= math.isfinite(width)
                     best_out = max(best_out, _place(i, u[i] + width, width, arms, numbers, k))
+                    least = numbers[k - 1] - 2.0 * _rounding(numbers[k - 1])
+        if not finite:
+            return NOT_FINITE
     if numbers.shape[0] == 2 * k + k * d:  # room for the rows
         for place in range(k):
             for a in range(d):
                 numbers[2 * k + place * d + a] = X[arms[place], a]
-    return TIED if best_out == numbers[k - 1] else OK
+    return TIED if best_out >= numbers[k - 1] - _rounding(numbers[k - 1]) else OK
 
 
 @_compiled
-def score(X: Matrix, theta: Floats, Sigma: Floats, beta: float, scores: Floats, widths: Floats) -> int:
-    """Score and width of every arm, the same numbers to the last bit as `choose` ranks by."""
+def score(X: Matrix, theta: Floats, Sigma: Floats, beta: float, least: float, scores: Floats, widths: Floats) -> int:
+    """Score and width of every arm, the same numbers to the last bit as `choose` ranks by.
+
+    An arm that cannot reach `least` is given minus infinity instead, without the quadratic form.
+    """
     finite = True
+    bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
     for i in range(X.shape[0]):
-        scores[i], square = _product_and_square(X, i, theta)
-        finite &= math.isfinite(scores[i]) and math.isfinite(square)
+        u, square = _product_and_square(X, i, theta)
+        finite &= math.isfinite(u) and math.isfinite(square)
+        scores[i] = u
         widths[i] = 0.0
         if beta > 0.0:
-            widths[i] = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
-            scores[i] += widths[i]
+            if least > -np.inf and u + math.log1p(bound * math.sqrt(square)) < least:
+                scores[i] = -np.inf
+            else:
+                widths[i] = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+                scores[i] += widths[i]
+                finite &= math.isfinite(widths[i])
     return OK if finite else NOT_FINITE
 
 
@@ -369,30 +382,36 @@ def learn_average(numbers: Floats, k: int, ranking: Integers, step: float, t: in
 
 
 @_compiled
-def _factor(M: Floats) -> None:
-    """Replace M by -L below, -L' above and 1/L on the diagonal, where L L' = I + M (Cholesky)."""
+def _factor(M: Floats) -> bool:
+    """Replace M by -L below, -L' above, 1/L on the diagonal, where L L' = I + M (Cholesky); False if there is no L."""
     for i in range(M.shape[0]):
         for j in range(i + 1):
             total = M[i, j]
             for l in range(j):
                 total -= M[i, l] * M[j, l]
             if i == j:
+                if not (math.isfinite(total) and total > -1.0):
+                    return False
                 M[i, i] = 1.0 / math.sqrt(1.0 + total)
             else:
                 M[i, j] = M[j, i] = -total * M[j, j]
+    return True
 
 
 @_compiled
-def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
-    """P = inv(A) by Gauss-Jordan elimination, stable because A is positive definite, and Sigma = P B P: O(d^3).
+def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> bool:
+    """P = inv(A) by Gauss-Jordan elimination, stable if A is positive definite, and Sigma = P B P: O(d^3).
 
-    Without blocking: for d so small that this is less work than `_update`.
+    Without blocking: for d so small that this is less work than `_update`. False if A is not positive definite to
+    working precision, or Sigma not finite.
     """
     d = np.uint64(A.shape[0])
     for a in range(d):
         for b in range(d):
             P[a, b] = A[a, b]
     for pivot in range(d):
+        if not (math.isfinite(P[pivot, pivot]) and P[pivot, pivot] > 0.0):
+            return False
         reciprocal = 1.0 / P[pivot, pivot]
         P[pivot, pivot] = 1.0
         for b in range(d):
@@ -411,11 +430,12 @@ def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> None:
     for a in range(A.shape[0]):
         _add_rows(half, a, P, a, B, 0, A.shape[0])
         _add_rows(Sigma, a, half, a, P, 0, A.shape[0])
+    return _squares_are_finite(Sigma)
 
 
 @_compiled
-def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> None:
-    """P and Sigma after A gains F'F and B gains gg': O(k d^2).
+def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> bool:
+    """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if precision does not allow.
 
     Woodbury: with I + F P F' = L L' and L V = F P, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new
     P B P is Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
@@ -430,7 +450,8 @@ def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -
         _add_rows(M, i, V, i, F_columns, 0, d)
         _add_rows(terms, r + i, F, i, Sigma, 0, d)
         _add_rows(N, i, terms, r + i, F_columns, 0, d)
-    _factor(M)
+    if not _factor(M):
+        return False
     for i in range(r):
         _add_rows(V, i, M, i, V, 0, i)
         for a in range(d):
@@ -444,6 +465,8 @@ def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -
         for j in range(r):
             N[i, j] *= -0.5
         _add_rows(terms, r + i, N, i, terms, 0, r)
+    if not _squares_are_finite(terms):
+        return False
     weights = np.empty((1, 2 * r + 1))
     for a in range(d):
         for j in range(r):
@@ -456,6 +479,16 @@ def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -
             weights[0, r + j] = -terms[j, a]
         weights[0, 2 * r] = terms[2 * r, a]
         _add_rows(Sigma, a, weights, 0, terms, 0, 2 * r + 1)
+    return True
+
+
+@_compiled
+def _add_sums(A: Floats, B: Floats, F: Floats, F_columns: Floats, g: Floats) -> None:
+    """A gains F'F, B gains gg'."""
+    for a in range(A.shape[0]):
+        _add_rows(A, a, F_columns, a, F, 0, F.shape[0])
+        for b in range(A.shape[0]):
+            B[a, b] += g[0, a] * g[0, b]
 
 
 @_compiled
@@ -465,11 +498,9 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
     The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma.
     """
     d = estimate.shape[1]
-    theta_hat, theta_bar, A, B = estimate[0], estimate[1], estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
-    P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
     ranked = rank_rows(numbers, k, d, ranking)
     m = ranking.shape[0]
-    new_hat, new_bar = _averaged_step(ranked, m, step, t, theta_hat, theta_bar)
+    new_hat, new_bar = _averaged_step(ranked, m, step, t, estimate[0], estimate[1])
     p = stage_probabilities(utilities(ranked, new_bar), m)
     g = gradient(ranked, p)
     F = curvature_factor(ranked, p)
@@ -480,17 +511,21 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
     r = F.shape[0]
     F_columns = np.empty((d, r))
     for a in range(d):
-        theta_hat[a] = new_hat[a]
-        theta_bar[a] = new_bar[a]
         for i in range(r):
             F_columns[a, i] = F[i, a]
-        _add_rows(A, a, F_columns, a, F, 0, r)
-        for b in range(d):
-            B[a, b] += g[0, a] * g[0, b]
-    if d <= 2 * r:  # cheaper than updating, and exact
-        _recompute(A, B, P, Sigma)
-    else:
-        _update(F, F_columns, g, P, Sigma)
+    A, B = estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
+    P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
+    if d > 2 * r and _update(F, F_columns, g, P, Sigma):
+        _add_sums(A, B, F, F_columns, g)
+    else:  # recomputing is cheaper, and exact; or updating has failed
+        new = estimate[2:].copy()
+        _add_sums(new[:d], new[d : 2 * d], F, F_columns, g)
+        if not _recompute(new[:d], new[d : 2 * d], new[2 * d : 3 * d], new[3 * d :]):
+            return NOT_FINITE
+        estimate[2:] = new
+    for a in range(d):
+        estimate[0, a] = new_hat[a]
+        estimate[1, a] = new_bar[a]
     return OK
 
 

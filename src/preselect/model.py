@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import kernels
-from preselect.context import Floats, as_floats
+from preselect.arguments import integer
+from preselect.context import Floats, as_floats, as_integers, require_finite
 from preselect.errors import InputError
 
 Positions = Sequence[int] | NDArray[np.int64]
@@ -23,7 +24,8 @@ def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
     >>> utilities([[1.0, 2.0], [0.0, 1.0]], [0.5, 1.0])
     array([2.5, 1. ])
     """
-    return as_floats(X, "X", 2) @ as_floats(theta, "theta", 1)
+    rows, weights = _rows(X, theta)
+    return rows @ weights
 
 
 def winner_probabilities(u: ArrayLike) -> Floats:
@@ -32,13 +34,12 @@ def winner_probabilities(u: ArrayLike) -> Floats:
     >>> winner_probabilities([0.0, 0.0, 800.0])
     array([0., 0., 1.])
     """
-    values = as_floats(u, "u", 1)
-    return kernels.stage_probabilities(values, 1).ravel()
+    return kernels.stage_probabilities(_utilities(u), 1).ravel()
 
 
 def log_likelihood(u: ArrayLike, ranking: Positions) -> float:
     """Log-probability of the ranking, Eq. (log_likelihood) and (log_likelihood_top_rank)."""
-    values = as_floats(u, "u", 1)
+    values = _utilities(u)
     ranked = values[_order(ranking, len(values))]
     m = len(ranking)
     return float(np.sum(ranked[:m] - kernels.stage_normalisers(ranked, m)))
@@ -71,30 +72,45 @@ def curvature_factor(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floa
 
 def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
     """Position of a winner drawn from the model."""
-    values = as_floats(u, "u", 1)
+    values = _utilities(u)
     return int(np.argmax(values + generator.gumbel(size=len(values))))
 
 
 def sample_ranking(u: ArrayLike, generator: np.random.Generator, m: int | None = None) -> NDArray[np.int64]:
     """A ranking drawn from the model, best first; its first m places if m is given."""
-    values = as_floats(u, "u", 1)
+    values = _utilities(u)
+    if m is not None and not 1 <= integer(m, "m", 1) <= len(values):
+        raise InputError(f"m must be from 1 to {len(values)}, the number of arms, got {m}")
     return np.argsort(-(values + generator.gumbel(size=len(values))))[:m]
+
+
+def _utilities(u: ArrayLike) -> Floats:
+    values = as_floats(u, "u", 1)
+    if not len(values):
+        raise InputError("u must have one log-utility per arm, got none")
+    require_finite(values, "u")
+    return values
+
+
+def _rows(X: ArrayLike, theta: ArrayLike) -> tuple[Floats, Floats]:
+    rows, weights = as_floats(X, "X", 2), as_floats(theta, "theta", 1)
+    if rows.shape[1] != len(weights):
+        raise InputError(f"X must have as many columns as theta has entries, {len(weights)}, got shape {rows.shape}")
+    require_finite(rows, "X")
+    require_finite(weights, "theta")
+    return rows, weights
 
 
 def _order(ranking: Positions, k: int) -> NDArray[np.int64]:
     """The ranked positions followed by the others."""
-    named = np.asarray(ranking, dtype=np.int64)
-    if (
-        named.ndim != 1
-        or not 1 <= len(named) <= k
-        or len(np.unique(named)) < len(named)
-        or np.any((named < 0) | (named >= k))
-    ):
-        raise InputError(f"ranking must be distinct positions from 0 to {k - 1}, best first, got {ranking!r:.80}")
+    expectation = f"distinct positions from 0 to {k - 1}, best first"
+    named = as_integers(ranking, "ranking", expectation)
+    if not 1 <= len(named) <= k or len(np.unique(named)) < len(named) or np.any((named < 0) | (named >= k)):
+        raise InputError(f"ranking must be {expectation}, got {ranking!r:.80}")
     return np.concatenate((named, np.setdiff1d(np.arange(k), named)))
 
 
 def _ranked_stages(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> tuple[Floats, Floats]:
-    rows = as_floats(X, "X", 2)
+    rows, weights = _rows(X, theta)
     ranked = rows[_order(ranking, len(rows))]
-    return ranked, kernels.stage_probabilities(kernels.utilities(ranked, as_floats(theta, "theta", 1)), len(ranking))
+    return ranked, kernels.stage_probabilities(_utilities(kernels.utilities(ranked, weights)), len(ranking))

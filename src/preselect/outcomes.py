@@ -1,4 +1,4 @@
-"""What a round can end in. Arms are named by their position in the context, as in `Decision.arms`."""
+"""What a round can end in. Arms are named by their position in the context, as in `Decision.arms`, not by their ids."""
 
 import operator
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from preselect.errors import InputError
 
 _NONE = np.empty(0, dtype=np.int64)
 _PLACES = np.arange(1024)  # a slice of it is made faster than a new array of one number
+_PLACES.setflags(write=False)
 
 
 def _as_arm(arm: SupportsIndex, argument: str) -> int:
@@ -19,6 +20,12 @@ def _as_arm(arm: SupportsIndex, argument: str) -> int:
         return operator.index(arm)
     except TypeError:
         raise InputError(f"{argument} must be the integer position of an arm, got {arm!r}") from None
+
+
+def _read_only(places: list[int]) -> NDArray[np.int64]:
+    array = np.array(places)
+    array.setflags(write=False)
+    return array
 
 
 class Outcome:
@@ -54,7 +61,7 @@ class Winner(Outcome):
             place = selected.index(self._arm)
         except ValueError:
             raise InputError(f"the winner must be one of the selected arms {selected}, got {self._arm}") from None
-        return _PLACES[place : place + 1] if place < len(_PLACES) else np.array([place])
+        return _PLACES[place : place + 1] if place < len(_PLACES) else _read_only([place])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Winner) and other._arm == self._arm
@@ -77,6 +84,8 @@ class Ranking(Outcome):
     arms: tuple[int, ...]
 
     def __init__(self, arms: Iterable[SupportsIndex]) -> None:
+        if not isinstance(arms, Iterable):
+            raise InputError(f"arms of a ranking must be a list of positions, got {arms!r}; is it a Winner?")
         named = tuple(_as_arm(arm, "arms") for arm in arms)
         if not named:
             raise InputError("arms of a ranking must name at least one arm, got none; report NoWinner() instead")
@@ -90,7 +99,7 @@ class Ranking(Outcome):
         strangers = [arm for arm in self.arms if arm not in place]
         if strangers:
             raise InputError(f"a ranking must name selected arms only, {list(place)}, got {strangers}")
-        return np.array([place[arm] for arm in self.arms])
+        return _read_only([place[arm] for arm in self.arms])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """State files: a zip of plain arrays with a JSON header, versioned, no pickle; written whole or not at all."""
 
-import contextlib
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -42,16 +41,18 @@ def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], array
     """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
     target = Path(path)
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header})
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    pickled = [name for name, array in arrays.items() if array.dtype.hasobject]
+    if pickled:
+        raise TypeError(f"arrays of objects cannot be saved: {', '.join(pickled)}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, header=np.array(text), **arrays)
+        with temporary.open("xb") as file:
+            np.savez(file, header=np.array(text), **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import kernels
+from preselect.arguments import number
 from preselect.context import Floats
 from preselect.decision import Decision
-from preselect.errors import InputError
 from preselect.policies.averaged import AveragedSGD
 
 
@@ -20,8 +20,9 @@ class CPPL(AveragedSGD):
     the means S, V. Arms are ranked by log(v + c) = x'theta + log1p(omega sqrt(... x' Sigma x)).
 
     Decided here, where the paper is silent: A starts at `ridge` times the identity, because the paper's S is singular
-    in the first rounds; the width in round t uses the estimates of round t - 1; before the first observation it is zero
-    for every arm, so the first choice is by utility alone; ties are broken at random. For theta_0 see AveragedSGD.
+    in the first rounds (its size hardly matters for regret, but below 1e-6 it costs digits and is refused); the width
+    in round t uses the estimates of round t - 1; before the first observation it is zero for every arm, so the first
+    choice is by utility alone; ties are broken at random. For theta_0 see AveragedSGD.
 
     >>> policy = CPPL(d=2, seed=0)
     >>> decision = policy.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], k=2)
@@ -44,16 +45,12 @@ class CPPL(AveragedSGD):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=seed)
-        if not omega >= 0.0 or not math.isfinite(omega):
-            raise InputError(f"omega must not be negative, got {omega}")
-        if not ridge > 0.0 or not math.isfinite(ridge):
-            raise InputError(f"ridge must be positive, got {ridge}")
-        self.omega = omega
-        self.ridge = ridge
-        self.A, self.B, self.P, self.Sigma = self._estimate[2:].reshape(4, d, d)
-        np.fill_diagonal(self.A, ridge)
-        np.fill_diagonal(self.P, 1.0 / ridge)
-        self._refresh_every = max(256, d)
+        self.omega = number(omega, "omega", least=0.0)
+        self.ridge = number(ridge, "ridge", least=1e-6)
+        self.A, self.B, self.P, self.Sigma = self._estimate[2:].reshape(4, self.d, self.d)
+        np.fill_diagonal(self.A, self.ridge)
+        np.fill_diagonal(self.P, 1.0 / self.ridge)
+        self._refresh_every = max(256, self.d)
 
     @staticmethod
     def _estimate_rows(d: int) -> int:

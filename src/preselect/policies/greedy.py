@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from preselect.arguments import number
 from preselect.context import Context, Floats
-from preselect.errors import InputError
 from preselect.policies.averaged import AveragedSGD
 from preselect.policies.policy import Mask, candidates, described
 
@@ -48,9 +48,7 @@ class EpsilonGreedy(AveragedSGD):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=seed)
-        if not 0.0 <= epsilon <= 1.0:
-            raise InputError(f"epsilon must lie between 0 and 1, got {epsilon}")
-        self.epsilon = epsilon
+        self.epsilon = number(epsilon, "epsilon", least=0.0, most=1.0)
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         greedy = super()._choose(context, k, eligible)  # first, because it refuses bad input before anything is drawn

@@ -1,15 +1,18 @@
 """Policies whose utility is linear in the features: scores by x'theta plus a width, chosen by the compiled kernels."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from preselect import kernels
 from preselect.context import Context, Floats, StructuredContext, require_finite, require_finite_context
 from preselect.errors import InputError
-from preselect.policies.policy import Mask, Policy
+from preselect.policies.policy import Mask, Policy, rounding
 
 _NO_MATRIX: Floats = np.empty((0, 0))
 _INT64 = np.dtype(np.int64)
+_MOST_SORTED_BY_INSERTION = 1000
 
 
 class LinearPolicy(Policy):
@@ -26,19 +29,24 @@ class LinearPolicy(Policy):
         """Sigma and beta of the widths; without exploration there are none."""
         return _NO_MATRIX, 0.0
 
-    def _score(self, context: Context) -> tuple[Floats, Floats]:
+    def _score(self, context: Context, least: float = -math.inf) -> tuple[Floats, Floats]:
+        """Score and width of every arm; arms that cannot reach `least` may be given minus infinity instead."""
         X, theta, (Sigma, beta) = context, self.theta, self._width()
         if isinstance(X, StructuredContext):
-            X, theta, Sigma = _contracted(X, theta, Sigma)
+            require_finite(X.context, "context of X")
+            X, theta, Sigma = X.contract(theta, Sigma)
         scores, widths = np.empty(len(X)), np.empty(len(X))
-        if kernels.score(X, theta, Sigma, beta, scores, widths) == kernels.NOT_FINITE:
+        if kernels.score(X, theta, Sigma, beta, least, scores, widths) == kernels.NOT_FINITE:
             self._refuse(context)
         return scores, widths
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
+        if k > _MOST_SORTED_BY_INSERTION:
+            return super()._choose(context, k, eligible)
         X, theta, (Sigma, beta) = context, self.theta, self._width()
         if isinstance(X, StructuredContext):
-            X, theta, Sigma = _contracted(X, theta, Sigma)
+            require_finite(X.context, "context of X")
+            X, theta, Sigma = X.contract(theta, Sigma)
         if self._scratch.shape[1] < len(X):
             self._scratch = np.empty((2, len(X)))
         arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
@@ -46,17 +54,15 @@ class LinearPolicy(Policy):
         if status == kernels.NOT_FINITE:
             self._refuse(context)
         if status == kernels.TIED:
-            return super()._choose(context, k, eligible)
+            least = float(numbers[k - 1])
+            return self._pick(context, k, eligible, *self._score(context, least - 2.0 * rounding(least)))
         if isinstance(context, StructuredContext):
             numbers[2 * k :] = context.rows(arms).ravel()
         return arms, numbers
 
     def _refuse(self, context: Context) -> None:
         require_finite_context(context)
-        raise InputError("X must give finite utilities, got an overflow in X @ theta; scale the features")
-
-
-def _contracted(context: StructuredContext, theta: Floats, Sigma: Floats) -> tuple[Floats, Floats, Floats]:
-    """The smaller problem, in the features of the arms, that is left when the context has been contracted."""
-    require_finite(context.context, "context of X")
-    return context.arms, context.contract_vector(theta), context.contract_matrix(Sigma) if Sigma.size else Sigma
+        largest = np.abs(np.asarray(context)).max()
+        raise InputError(
+            f"X must be small enough for finite utilities, got entries up to {largest:.3g}; scale features"
+        )

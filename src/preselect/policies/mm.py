@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect import kernels
+from preselect.arguments import integer, number
 from preselect.context import Context, Floats, StructuredContext, require_finite_context
 from preselect.decision import Decision
-from preselect.errors import InputError
 from preselect.policies.policy import Policy
 
 
@@ -16,8 +16,9 @@ class MM(Policy):
     """One worth per arm, whatever the context; always the k arms with the largest estimated worth.
 
     The estimate is the maximum likelihood one given all rankings and winners seen. The history is kept as counts of the
-    sets that arms were chosen from, so a set seen again costs no memory, and after each outcome the sweeps start from
-    the worths found before: `sweeps` of them at most, fewer if no worth moves by more than `tolerance`.
+    sets that arms were chosen from: a set seen again costs nothing, memory and time grow with the number of different
+    sets. After each outcome the sweeps start from the worths found before: `sweeps` of them at most, fewer if no worth
+    moves by more than `tolerance`.
 
     Hunter's estimate exists only if every arm has beaten and been beaten, directly or through others. Here each arm
     also wins and loses `prior` times against an imaginary arm of worth 1, so it always exists, and an arm not seen yet
@@ -32,7 +33,7 @@ class MM(Policy):
     np.int64(2)
     """
 
-    _state = ("worth", "wins", "starts", "members", "counts")
+    _state = ("ids", "worth", "wins", "starts", "members", "counts")
 
     def __init__(
         self,
@@ -44,18 +45,16 @@ class MM(Policy):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, seed=seed)
-        if not prior > 0.0:
-            raise InputError(f"prior must be positive, got {prior}")
-        if sweeps < 1:
-            raise InputError(f"sweeps must be at least 1, got {sweeps}")
-        self.prior = prior
-        self.tolerance = tolerance
-        self.sweeps = sweeps
+        self.prior = number(prior, "prior", above=0.0)
+        self.tolerance = number(tolerance, "tolerance", least=0.0)
+        self.sweeps = integer(sweeps, "sweeps", 1)
+        self.ids = np.empty(0, dtype=np.int64)
         self.worth = np.empty(0)
         self.wins = np.empty(0)
         self.starts = np.zeros(1, dtype=np.int64)
         self.members = np.empty(0, dtype=np.int64)
         self.counts = np.empty(0)
+        self._order = np.empty(0, dtype=np.int64)
         self._sets: dict[tuple[int, ...], int] = {}
 
     def _score(self, context: Context) -> tuple[Floats, Floats]:
@@ -64,52 +63,71 @@ class MM(Policy):
         if isinstance(context, StructuredContext):
             ids = context.identify(ids)
         scores = np.zeros(len(ids))
-        known = ids < len(self.worth)
-        scores[known] = np.log(self.worth[ids[known]])
+        if len(self.ids):
+            places = self._by_id[np.searchsorted(self.ids, ids, sorter=self._by_id).clip(max=len(self.ids) - 1)]
+            known = self.ids[places] == ids
+            scores[known] = np.log(self.worth[places[known]])
         return scores, np.zeros(len(ids))
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        self._know(int(decision.ids.max()))
-        running = sorted(decision.ids.tolist())
-        for arm in decision.ids[ranking].tolist():
+        places = self._places(decision.ids)
+        running = sorted(places)
+        for position in ranking.tolist():
             if len(running) > 1:  # the last one left has beaten nobody
-                self.wins[arm] += 1.0
-                number = self._set(running)
-                self.counts[number] += 1.0
-                running.remove(arm)
+                self.wins[places[position]] += 1.0
+                seen = self._set(running)
+                self.counts[seen] += 1.0
+                running.remove(places[position])
         kernels.minorise_maximise(
-            self.worth, self.wins, self.starts, self.members, self.counts, len(self._sets),
-            self.prior, self.tolerance, self.sweeps,
-        )  # fmt: skip
+            self.worth,
+            self.wins,
+            self.starts,
+            self.members,
+            self.counts,
+            len(self._sets),
+            self.prior,
+            self.tolerance,
+            self.sweeps,
+        )
 
-    def _know(self, arm: int) -> None:
-        """Make room for arms up to this id."""
-        if arm >= len(self.worth):
-            self.worth = _extended(self.worth, arm + 1, 1.0)
-            self.wins = _extended(self.wins, arm + 1, 0.0)
+    def _places(self, ids: NDArray[np.int64]) -> list[int]:
+        """Where these arms are kept; arms not seen before are given a place."""
+        new = np.setdiff1d(ids, self.ids)
+        if len(new):
+            self.ids = np.concatenate((self.ids, new))
+            self.worth = _extended(self.worth, len(self.ids), 1.0)
+            self.wins = _extended(self.wins, len(self.ids), 0.0)
+        by_id = self._by_id
+        return [int(place) for place in by_id[np.searchsorted(self.ids, ids, sorter=by_id)]]
+
+    @property
+    def _by_id(self) -> NDArray[np.int64]:
+        if len(self._order) != len(self.ids):
+            self._order = np.argsort(self.ids)
+        return self._order
 
     def _set(self, arms: list[int]) -> int:
         """Number of the set; room grows by doubling."""
         key = tuple(arms)
         if key not in self._sets:
-            number = len(self._sets)
-            first = int(self.starts[number])
-            if number == len(self.counts):
-                self.counts = _extended(self.counts, 2 * number + 1, 0.0)
-                self.starts = _extended(self.starts, 2 * number + 2, 0)
+            last = len(self._sets)
+            first = int(self.starts[last])
+            if last == len(self.counts):
+                self.counts = _extended(self.counts, 2 * last + 1, 0.0)
+                self.starts = _extended(self.starts, 2 * last + 2, 0)
             if first + len(arms) > len(self.members):
                 self.members = _extended(self.members, 2 * first + len(arms), 0)
             self.members[first : first + len(arms)] = arms
-            self.starts[number + 1] = first + len(arms)
-            self._sets[key] = number
+            self.starts[last + 1] = first + len(arms)
+            self._sets[key] = last
         return self._sets[key]
 
     def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name in self._state:
             setattr(self, name, arrays[name])
-        for number in range(int(np.count_nonzero(self.counts))):
-            first, last = self.starts[number : number + 2]
-            self._sets[tuple(self.members[first:last].tolist())] = number
+        for place in range(int(np.count_nonzero(self.counts))):
+            first, last = self.starts[place : place + 2]
+            self._sets[tuple(self.members[first:last].tolist())] = place
 
 
 def _extended(array: NDArray[Any], size: int, value: float) -> NDArray[Any]:

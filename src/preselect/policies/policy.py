@@ -1,7 +1,6 @@
 """What every policy is: select, learn, score, save, load. One policy per file beside this one."""
 
 import inspect
-import operator
 from abc import ABC, abstractmethod
 from os import PathLike
 from typing import Any, ClassVar, Self, SupportsIndex
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import state
-from preselect.context import Context, Floats, StructuredContext, as_context
+from preselect.arguments import integer
+from preselect.context import Context, Floats, StructuredContext, as_context, as_integers
 from preselect.decision import Decision
 from preselect.errors import InputError, StateFileError
 from preselect.outcomes import NoWinner, Outcome, Void
@@ -36,15 +36,13 @@ class Policy(ABC):
         Policy._kinds[cls._kind()] = cls
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
-        if d is not None and d < 1:
-            raise InputError(f"d must be at least 1, got {d}")
-        self.d = d
-        self.seed = seed
+        self.d = None if d is None else integer(d, "d", 1)
+        self.seed = None if seed is None else integer(seed, "seed", 0)
         self.rounds = 0
         self.observations = 0
         self.no_winners = 0
         self.voids = 0
-        self._generator = np.random.default_rng(seed)
+        self._generator = np.random.default_rng(self.seed)
 
     def select(
         self, X: ArrayLike | StructuredContext, k: SupportsIndex, *, eligible: ArrayLike | None = None
@@ -114,6 +112,8 @@ class Policy(ABC):
             expected = getattr(self, name)
             if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, expected {expected.shape}")
+            if not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} has entries that are not finite")
             expected[...] = arrays[name]
 
     @classmethod
@@ -135,15 +135,25 @@ class Policy(ABC):
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""
-        scores, widths = self._score(context)
+        return self._pick(context, k, eligible, *self._score(context))
+
+    def _pick(
+        self, context: Context, k: int, eligible: Mask, scores: Floats, widths: Floats
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """The choice, given the score and width of every arm."""
         arms = candidates(eligible, len(scores))
         among = scores[arms]
         threshold = np.partition(among, -k)[-k]
-        above, tied = arms[among > threshold], arms[among == threshold]
+        tolerance = rounding(threshold)
+        above, tied = arms[among > threshold + tolerance], arms[np.abs(among - threshold) <= tolerance]
         if len(tied) > k - len(above):
             tied = self._generator.permutation(tied)[: k - len(above)]
-        chosen = np.concatenate((above[np.argsort(-scores[above])], tied))
-        return described(context, chosen, scores, widths)
+        return described(context, np.concatenate((above, tied)), scores, widths)
+
+
+def rounding(score: float) -> float:
+    """Scores that differ by less than this are tied: they differ by rounding only. The kernels use the same."""
+    return 1e-12 * (1.0 + abs(score))
 
 
 def candidates(eligible: Mask, n: int) -> NDArray[np.int64]:
@@ -154,7 +164,8 @@ def candidates(eligible: Mask, n: int) -> NDArray[np.int64]:
 def described(
     context: Context, arms: NDArray[np.int64], scores: Floats, widths: Floats
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Chosen arms and the block of their scores, widths and rows, given the scores and widths of all arms."""
+    """Chosen arms, best first, and the block of their scores, widths and rows, given scores and widths of all arms."""
+    arms = arms[np.argsort(-scores[arms], kind="stable")]
     return arms, np.concatenate((scores[arms], widths[arms], rows_of(context, arms).ravel()))
 
 
@@ -165,7 +176,7 @@ def load(path: str | PathLike[str]) -> Policy:
     """Read any policy that `save` wrote; a policy class of your own must have been imported."""
     file = state.read(path)
     if file.kind not in Policy._kinds:
-        raise StateFileError(f"{file.path} holds a {file.kind}, known are {', '.join(sorted(Policy._kinds))}")
+        raise StateFileError(f"{file.path} holds a {file.kind}, which is no policy that has been imported")
     return Policy._kinds[file.kind]._restore(file)
 
 
@@ -177,24 +188,26 @@ def rows_of(context: Context, arms: NDArray[np.int64]) -> Floats:
 
 
 def _as_count(k: SupportsIndex, n: int) -> int:
-    try:
-        count = operator.index(k)
-    except TypeError:
-        raise InputError(f"k must be an integer, got {k!r}") from None
-    if not 1 <= count <= n:
+    count = integer(k, "k", 1)
+    if count > n:
         raise InputError(f"k must be from 1 to n={n}, the number of arms in X, got {count}")
     return count
 
 
 def _as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
-    array = np.asarray(eligible)
+    expectation = f"n={n} booleans or distinct positions from 0 to {n - 1}"
+    try:
+        array = np.asarray(eligible)
+    except ValueError:
+        raise InputError(f"eligible must be {expectation}, got {eligible!r:.80}") from None
+    mask = np.zeros(n, dtype=np.bool_)
     if array.dtype == np.bool_ and array.shape == (n,):
-        mask = np.ascontiguousarray(array)
-    elif array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0) and not np.any((array < 0) | (array >= n)):
-        mask = np.zeros(n, dtype=np.bool_)
-        mask[array.astype(np.int64)] = True
+        mask[:] = array
     else:
-        raise InputError(f"eligible must be n={n} booleans or positions from 0 to {n - 1}, got {eligible!r:.80}")
+        positions = as_integers(eligible, "eligible", expectation)
+        if np.any((positions < 0) | (positions >= n)) or len(np.unique(positions)) < len(positions):
+            raise InputError(f"eligible must be {expectation}, got {eligible!r:.80}")
+        mask[positions] = True
     count = int(mask.sum())
     if count < k:
         raise InputError(f"eligible must leave at least k={k} arms, got {count}")

@@ -79,7 +79,7 @@ class Plan:
     scenarios: tuple[Scenario, ...] = DEFAULT_SCENARIOS
     policies: tuple[str, ...] = DEFAULT_POLICIES
     repetitions: int = 100
-    horizon: int = 5000
+    horizon: int = 2000
     feedback: str = "winner"
     variation: str = "paper"
     seed: int = 0

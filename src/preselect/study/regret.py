@@ -27,11 +27,12 @@ def top_k_regret(u: Floats, arms: NDArray[np.int64]) -> Floats:
     >>> top_k_regret(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]])).round(6)
     array([0.333333])
     """
-    v = np.exp(u - u.max(axis=1, keepdims=True))
     k = arms.shape[1]
-    best: Floats = np.partition(v, -k, axis=1)[:, -k:].sum(axis=1)
-    chosen: Floats = np.take_along_axis(v, arms, axis=1).sum(axis=1)
-    return 1.0 - chosen / best
+    best = np.partition(u, -k, axis=1)[:, -k:]
+    largest = best.max(axis=1, keepdims=True)
+    of_best: Floats = np.exp(best - largest).sum(axis=1)
+    of_chosen: Floats = np.exp(np.take_along_axis(u, arms, axis=1) - largest).sum(axis=1)
+    return 1.0 - of_chosen / of_best
 
 
 @dataclass(frozen=True)

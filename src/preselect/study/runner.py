@@ -50,8 +50,9 @@ def run(
     results.write_tables()
 
 
-def _run_task_of(parent: int, task: Task) -> Block:
-    """Run a task in a worker that does not outlive its parent, not even one that was killed."""
+def _run_task_of(parent: int, folder: str, task: Task) -> Block:
+    """Run a task in a worker that works in its parent's folder and does not outlive it, even if the parent is killed."""
+    os.chdir(folder)
     if not any(thread.name == "watch parent" for thread in threading.enumerate()):
         threading.Thread(target=_end_with, args=(parent,), name="watch parent", daemon=True).start()
     return run_task(task)
@@ -73,9 +74,9 @@ def _on_processes(tasks: list[Task], workers: int) -> Iterator[Block]:
     try:
         with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = joblib.Parallel(
-                n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+                n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
             )
-            yield from parallel(joblib.delayed(_run_task_of)(os.getpid(), task) for task in tasks)
+            yield from parallel(joblib.delayed(_run_task_of)(os.getpid(), os.getcwd(), task) for task in tasks)
     except TerminatedWorkerError:
         raise RunError(
             "a worker process died; what was finished is kept, the same command goes on from there"
