@@ -23,7 +23,8 @@ class Decision:
     ) -> None:
         arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
         numbers.setflags(False)  # type: ignore[call-arg]
-        ids.setflags(False)  # type: ignore[call-arg]
+        if ids is not arms:
+            ids.setflags(False)  # type: ignore[call-arg]
         self._arms = arms
         self._numbers = numbers
         self._d = d

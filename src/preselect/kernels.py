@@ -352,32 +352,32 @@ def curvature_factor(ranked: Floats, p: Floats) -> Floats:
 def _squares_are_finite(values: Floats) -> bool:
     """Whether all values are finite and small enough for their products to be so."""
     total = 0.0
-    for value in values.flat:
-        total += value * value
+    for a in range(values.shape[0]):
+        for b in range(values.shape[1]):
+            total += values[a, b] * values[a, b]
     return math.isfinite(total)
 
 
 @_compiled
-def _averaged_step(
-    ranked: Floats, m: int, step: float, t: int, theta_hat: Floats, theta_bar: Floats
-) -> tuple[Floats, Floats]:
-    """The next SGD iterate and the next running average, as new arrays."""
-    p = stage_probabilities(utilities(ranked, theta_hat), m)
-    new_hat = theta_hat + step * gradient(ranked, p)[0]
-    new_bar = ((t - 1) * theta_bar + new_hat) / t
-    return new_hat, new_bar
+def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats) -> Floats:
+    """The next SGD iterate and the next running average, as the rows of a new array."""
+    d = ranked.shape[1]
+    g = gradient(ranked, stage_probabilities(utilities(ranked, estimate[0]), m))
+    new = np.empty((2, d))
+    for a in range(d):
+        new[0, a] = estimate[0, a] + step * g[0, a]
+        new[1, a] = ((t - 1) * estimate[1, a] + new[0, a]) / t
+    return new
 
 
 @_compiled
 def learn_average(numbers: Floats, k: int, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
     """One round of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
-    theta_hat, theta_bar = estimate[0], estimate[1]
     ranked = rank_rows(numbers, k, estimate.shape[1], ranking)
-    new_hat, new_bar = _averaged_step(ranked, ranking.shape[0], step, t, theta_hat, theta_bar)
-    if not (_squares_are_finite(new_hat) and _squares_are_finite(new_bar)):
+    new = _averaged_step(ranked, ranking.shape[0], step, t, estimate)
+    if not _squares_are_finite(new):
         return NOT_FINITE
-    theta_hat[:] = new_hat
-    theta_bar[:] = new_bar
+    estimate[:] = new
     return OK
 
 
@@ -500,13 +500,11 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
     d = estimate.shape[1]
     ranked = rank_rows(numbers, k, d, ranking)
     m = ranking.shape[0]
-    new_hat, new_bar = _averaged_step(ranked, m, step, t, estimate[0], estimate[1])
-    p = stage_probabilities(utilities(ranked, new_bar), m)
+    theta = _averaged_step(ranked, m, step, t, estimate)
+    p = stage_probabilities(utilities(ranked, theta[1]), m)
     g = gradient(ranked, p)
     F = curvature_factor(ranked, p)
-    if not (_squares_are_finite(new_hat) and _squares_are_finite(new_bar)):
-        return NOT_FINITE
-    if not (_squares_are_finite(F) and _squares_are_finite(g)):
+    if not (_squares_are_finite(theta) and _squares_are_finite(F) and _squares_are_finite(g)):
         return NOT_FINITE
     r = F.shape[0]
     F_columns = np.empty((d, r))
@@ -518,14 +516,19 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
     if d > 2 * r and _update(F, F_columns, g, P, Sigma):
         _add_sums(A, B, F, F_columns, g)
     else:  # recomputing is cheaper, and exact; or updating has failed
-        new = estimate[2:].copy()
-        _add_sums(new[:d], new[d : 2 * d], F, F_columns, g)
-        if not _recompute(new[:d], new[d : 2 * d], new[2 * d : 3 * d], new[3 * d :]):
+        new_A, new_B, new_P, new_Sigma = A.copy(), B.copy(), np.empty((d, d)), np.empty((d, d))
+        _add_sums(new_A, new_B, F, F_columns, g)
+        if not _recompute(new_A, new_B, new_P, new_Sigma):
             return NOT_FINITE
-        estimate[2:] = new
+        for a in range(d):
+            for b in range(d):
+                A[a, b] = new_A[a, b]
+                B[a, b] = new_B[a, b]
+                P[a, b] = new_P[a, b]
+                Sigma[a, b] = new_Sigma[a, b]
     for a in range(d):
-        estimate[0, a] = new_hat[a]
-        estimate[1, a] = new_bar[a]
+        estimate[0, a] = theta[0, a]
+        estimate[1, a] = theta[1, a]
     return OK
 
 

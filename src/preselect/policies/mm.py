@@ -48,13 +48,12 @@ class MM(Policy):
         self.prior = number(prior, "prior", above=0.0)
         self.tolerance = number(tolerance, "tolerance", least=0.0)
         self.sweeps = integer(sweeps, "sweeps", 1)
-        self.ids = np.empty(0, dtype=np.int64)
+        self._keep(np.empty(0, dtype=np.int64))
         self.worth = np.empty(0)
         self.wins = np.empty(0)
         self.starts = np.zeros(1, dtype=np.int64)
         self.members = np.empty(0, dtype=np.int64)
         self.counts = np.empty(0)
-        self._order = np.empty(0, dtype=np.int64)
         self._sets: dict[tuple[int, ...], int] = {}
 
     def _score(self, context: Context) -> tuple[Floats, Floats]:
@@ -70,7 +69,7 @@ class MM(Policy):
         return scores, np.zeros(len(ids))
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        places = self._places(decision.ids)
+        places = self._places(decision.ids.tolist())
         running = sorted(places)
         for position in ranking.tolist():
             if len(running) > 1:  # the last one left has beaten nobody
@@ -90,21 +89,19 @@ class MM(Policy):
             self.sweeps,
         )
 
-    def _places(self, ids: NDArray[np.int64]) -> list[int]:
+    def _places(self, ids: list[int]) -> list[int]:
         """Where these arms are kept; arms not seen before are given a place."""
-        new = np.setdiff1d(ids, self.ids)
-        if len(new):
-            self.ids = np.concatenate((self.ids, new))
+        new = [arm for arm in ids if arm not in self._place_of]
+        if new:
+            self._keep(np.concatenate((self.ids, np.array(new))))
             self.worth = _extended(self.worth, len(self.ids), 1.0)
             self.wins = _extended(self.wins, len(self.ids), 0.0)
-        by_id = self._by_id
-        return [int(place) for place in by_id[np.searchsorted(self.ids, ids, sorter=by_id)]]
+        return [self._place_of[arm] for arm in ids]
 
-    @property
-    def _by_id(self) -> NDArray[np.int64]:
-        if len(self._order) != len(self.ids):
-            self._order = np.argsort(self.ids)
-        return self._order
+    def _keep(self, ids: NDArray[np.int64]) -> None:
+        self.ids = ids
+        self._by_id = np.argsort(ids)
+        self._place_of = {arm: place for place, arm in enumerate(ids.tolist())}
 
     def _set(self, arms: list[int]) -> int:
         """Number of the set; room grows by doubling."""
@@ -125,6 +122,7 @@ class MM(Policy):
     def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name in self._state:
             setattr(self, name, arrays[name])
+        self._keep(self.ids)
         for place in range(int(np.count_nonzero(self.counts))):
             first, last = self.starts[place : place + 2]
             self._sets[tuple(self.members[first:last].tolist())] = place

@@ -52,12 +52,14 @@ class Policy(ABC):
         `eligible` restricts the choice: n booleans, or the positions of the arms that may be chosen.
         """
         context = as_context(X, self.d)
-        k = _as_count(k, context.shape[0])
-        mask = EVERY_ARM if eligible is None else _as_mask(eligible, context.shape[0], k)
+        n, d = context.shape
+        if type(k) is not int or not 1 <= k <= n:
+            k = _as_count(k, n)
+        mask = EVERY_ARM if eligible is None else _as_mask(eligible, n, k)
         arms, numbers = self._choose(context, k, mask)
         self.rounds += 1
         ids = context.identify(arms) if isinstance(context, StructuredContext) else arms
-        return Decision(arms, numbers, context.shape[1], ids, self.rounds)
+        return Decision(arms, numbers, d, ids, self.rounds)
 
     def learn(self, decision: Decision, outcome: Outcome) -> None:
         """Take in the outcome of a decision, which may be an old one, or another policy's on the same features."""

@@ -48,7 +48,6 @@ def regret_figure(results: Results, measure: str = "best_arm") -> Any:
                 panel.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.6, label=policy)
                 panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.2, lw=0)
             panel.set_yscale("log")
-            panel.set_ylim(bottom=max(0.1, panel.get_ylim()[0]))
             panel.set_xlim(0, plan.horizon)
             panel.set_title(f"n = {scenario.n}, d = {scenario.d}, k = {scenario.k}", fontsize=9)
             panel.grid(alpha=0.3)
@@ -58,6 +57,8 @@ def regret_figure(results: Results, measure: str = "best_arm") -> Any:
                 panel.set_xlabel("round")
         for panel in panels.ravel()[len(plan.scenarios) :]:
             panel.remove()
+        for row in panels:  # rows share their scale, which is cut below only when all lines are there
+            row[0].set_ylim(bottom=max(0.1, row[0].get_ylim()[0]))
         labels = {
             policy: handle
             for panel in figure.axes

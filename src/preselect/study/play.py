@@ -10,7 +10,7 @@ from preselect.context import Floats
 from preselect.environments import Environment
 from preselect.errors import InputError
 from preselect.policies import Policy
-from preselect.study.regret import best_arm_regret, top_k_regret
+from preselect.study.regret import regrets
 
 _ROUNDS_AT_A_TIME = 256
 
@@ -46,8 +46,7 @@ def play(policy: Policy, environment: Environment, k: int, checkpoints: NDArray[
             truths.append(environment.utilities())
         if truths[0] is None:
             raise InputError("environment must know the true utilities for regret to be measured, it gives None")
-        u = np.array(truths)
-        best_arm[first : first + rounds] = best_arm_regret(u, arms)
-        top_k[first : first + rounds] = top_k_regret(u, arms)
+        block = slice(first, first + rounds)
+        best_arm[block], top_k[block] = regrets(np.array(truths), arms)
     at = checkpoints - 1
     return Repetition(best_arm.cumsum()[at], top_k.cumsum()[at], policy_seconds, perf_counter() - began)

@@ -9,30 +9,22 @@ from numpy.typing import NDArray
 from preselect.context import Floats
 
 
-def best_arm_regret(u: Floats, arms: NDArray[np.int64]) -> Floats:
-    """The paper's regret of each round: what the best chosen arm lacks of the best arm's utility, relatively.
+def regrets(u: Floats, arms: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Both regrets of each round, given the true log-utilities (rounds x n) and the choices (rounds x k).
 
-    `u` holds the true log-utilities, rounds x n, and `arms` the choices, rounds x k.
+    The paper's: what the best chosen arm lacks of the best arm's utility, relatively. And that of the whole set: what
+    the chosen k lack of the summed utility of the k best arms, relatively.
 
-    >>> best_arm_regret(np.log([[4.0, 2.0, 1.0]]), np.array([[1, 2]]))
-    array([0.5])
-    """
-    shortfall: Floats = np.take_along_axis(u, arms, axis=1).max(axis=1) - u.max(axis=1)
-    return 1.0 - np.exp(shortfall)
-
-
-def top_k_regret(u: Floats, arms: NDArray[np.int64]) -> Floats:
-    """The regret of the whole set: what the chosen k lack of the summed utility of the k best arms, relatively.
-
-    >>> top_k_regret(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]])).round(6)
-    array([0.333333])
+    >>> best_arm, top_k = regrets(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]]))
+    >>> best_arm.round(6), top_k.round(6)
+    (array([0.5]), array([0.333333]))
     """
     k = arms.shape[1]
     best = np.partition(u, -k, axis=1)[:, -k:]
     largest = best.max(axis=1, keepdims=True)
-    of_best: Floats = np.exp(best - largest).sum(axis=1)
-    of_chosen: Floats = np.exp(np.take_along_axis(u, arms, axis=1) - largest).sum(axis=1)
-    return 1.0 - of_chosen / of_best
+    of_chosen: Floats = np.exp(np.take_along_axis(u, arms, axis=1) - largest)
+    of_best: Floats = np.exp(best - largest)
+    return 1.0 - of_chosen.max(axis=1), 1.0 - of_chosen.sum(axis=1) / of_best.sum(axis=1)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _paired(results: Results, measure: str) -> str:
     rows = [
         [
             ("", str(scenario)), ("", escape(policy)), ("", f"{c.difference:+.1f} ± {c.standard_error:.1f}"),
-            ("", f"{c.p_mean:.2g}"), ("", f"{c.wins} : {c.losses}"), ("", f"{c.p_sign:.2g}"),
+            ("", _p(c.p_mean)), ("", f"{c.wins} : {c.losses}"), ("", _p(c.p_sign)),
         ]
         for (scenario, policy), c in found.items()
     ]  # fmt: skip
@@ -109,6 +109,10 @@ def _paired(results: Results, measure: str) -> str:
         f"mean is compared by a normal approximation, and who is smaller more often by a sign test.</p>"
         + _table(["(n, d, k)", "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
     )
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 1e-6 else "&lt; 1e-6"
 
 
 def _costs(results: Results) -> str:

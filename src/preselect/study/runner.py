@@ -51,7 +51,7 @@ def run(
 
 
 def _run_task_of(parent: int, folder: str, task: Task) -> Block:
-    """Run a task in a worker that works in its parent's folder and does not outlive it, even if the parent is killed."""
+    """Run a task in a worker that works in the folder of its parent and does not outlive it, even if it is killed."""
     os.chdir(folder)
     if not any(thread.name == "watch parent" for thread in threading.enumerate()):
         threading.Thread(target=_end_with, args=(parent,), name="watch parent", daemon=True).start()
