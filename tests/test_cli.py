@@ -19,7 +19,8 @@ def preselect(*arguments, expect=0, cwd=None):
 
 
 def test_alone_and_with_help_it_teaches():
-    assert "preselect study synthetic --quick" in preselect(expect=2).stderr + preselect("--help").stdout
+    assert "preselect study synthetic --quick" in preselect(expect=2).stderr
+    assert "preselect study synthetic --quick" in preselect("--help").stdout
     assert "preselect study show" in preselect("study", "--help").stdout
     said = preselect("study", "synthetic", "--help").stdout
     for option in ("--feedback", "--policies", "--scenario", "--horizon", "--reps", "--seed", "--out", "--workers"):
@@ -49,6 +50,9 @@ def test_a_study_and_its_table_again(tmp_path):
     assert shown["parameters"]["horizon"] == 50
     assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
     assert {row["regret"] for row in shown["summary"]} == {"best_arm", "top_k"}
+    assert [row["against"] for row in shown["paired"]][:3] == ["max-theta", "epsilon-greedy", "mm"]
+    preselect(*QUICK, "--reps", "1", "--out", tmp_path / "one")
+    assert "NaN" not in preselect("study", "show", tmp_path / "one", "--format", "json").stdout
 
 
 def test_ranking_feedback_and_variations(tmp_path):
@@ -75,6 +79,8 @@ def test_a_policy_of_ones_own(tmp_path):
         (["--scenario", "3;2"], "scenario must be three integers n,d,k, got '3;2'"),
         (["--horizon", "0"], "horizon must be at least 1, got 0"),
         (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
+        (["--policies", ":Mine"], "cannot find the policy ':Mine'"),
+        (["--policies", "cppl(omega=1).x()"], "policy must look like name or name(parameter=value, ...)"),
         (["--policies", "mm(prior=0)"], "prior must be a finite number above 0.0, got 0.0"),
     ],
 )
@@ -82,6 +88,11 @@ def test_bad_input_is_one_sentence(tmp_path, arguments, message):
     said = preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=1).stderr
     assert message in said
     assert said.strip().splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "-5"], ["--policies", ","]])
+def test_bad_options_are_named(tmp_path, arguments):
+    assert "must" in preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=2).stderr
 
 
 def test_a_folder_that_cannot_be_used_is_said(tmp_path):

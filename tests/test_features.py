@@ -104,7 +104,7 @@ def test_one_hot_arms_cost_no_square_of_their_number():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Kronecker()([1.0], [1.0]), r"arms must have 2 axes, got shape \(1,\)"),
+        (lambda: Kronecker()([1.0], [1.0]), r"arms must have 2 axes, one row per arm, got shape \(1,\)"),
         (lambda: Kronecker()([[1.0]], [[1.0]]), r"context must have 1 axes, got shape \(1, 1\)"),
         (lambda: Kronecker()([["a"]], [1.0]), "arms must be real numbers with 2 axes"),
         (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids must be 2 distinct integers"),

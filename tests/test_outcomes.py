@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -75,5 +77,8 @@ def test_a_decision_can_be_put_together_from_its_parts():
     decision = CPPL(d=3, seed=0).select(np.random.default_rng(0).random((5, 3)), 2)
     parts = {name: getattr(decision, name) for name in ("arms", "rows", "scores", "widths", "ids", "round")}
     again = Decision.of(**parts)
+    kept = pickle.loads(pickle.dumps(decision))
+    assert np.array_equal(kept.numbers, decision.numbers)
+    assert not kept.numbers.flags.writeable
     assert np.array_equal(again.numbers, decision.numbers)
     assert all(np.array_equal(getattr(again, name), part) for name, part in parts.items())

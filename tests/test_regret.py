@@ -39,13 +39,22 @@ def test_summaries_and_comparisons_equal_scipys():
     assert (summary.lower, summary.median, summary.upper) == pytest.approx(np.percentile(one, (5, 50, 95)))
     compared = compare(one, other)
     assert compared.difference == pytest.approx(np.mean(one - other))
-    assert compared.p_mean == pytest.approx(scipy.stats.ttest_rel(one, other).pvalue, rel=0.2)
+    normal = scipy.stats.norm.sf(abs(compared.difference) / scipy.stats.sem(one - other))
+    assert compared.p_mean == pytest.approx(2.0 * normal)
     assert compared.p_sign == pytest.approx(scipy.stats.binomtest(compared.wins, 200).pvalue)
     assert compared.wins + compared.losses == 200
 
 
 def test_equal_and_single_repetitions():
-    same = compare(np.ones(5), np.ones(5))
+    same = compare(np.ones(30), np.ones(30))
     assert (same.difference, same.p_mean, same.p_sign, same.wins, same.losses) == (0.0, 1.0, 1.0, 0, 0)
     assert np.isnan(standard_error(np.ones((1, 3)))).all()
     assert np.isnan(summarise(np.ones(1)).standard_error)
+    assert np.isnan(compare(np.ones(1), np.zeros(1)).p_mean)
+    assert np.isnan(compare(np.arange(29.0), np.zeros(29)).p_mean)
+
+
+def test_very_many_repetitions_are_no_problem():
+    one = np.random.default_rng(0).random(5000)
+    compared = compare(one, one[::-1])
+    assert compared.p_sign == pytest.approx(scipy.stats.binomtest(compared.wins, 5000).pvalue)

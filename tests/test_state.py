@@ -24,6 +24,7 @@ def test_load_finds_the_class_and_the_parameters(tmp_path):
     learnt(omega=0.5, theta_0=[0.0, 1.0, 2.0]).save(tmp_path / "a.npz")
     loaded = preselect.load(tmp_path / "a.npz")
     assert type(loaded) is CPPL
+    assert repr(loaded) == "CPPL(d=3, rounds=20, observations=20)"
     assert (loaded.omega, loaded.theta_0, loaded.observations, loaded.rounds) == (0.5, [0.0, 1.0, 2.0], 20, 20)
     for make in (MaxTheta, MM, Random):
         learnt(make).save(tmp_path / "b.npz")

@@ -23,7 +23,8 @@ def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{argument} must be real numbers with {ndim} axes, got {values!r:.80}") from None
     if array.ndim != ndim:
-        raise InputError(f"{argument} must have {ndim} axes, got shape {array.shape}")
+        meaning = ", one row per arm" if ndim == 2 else ""
+        raise InputError(f"{argument} must have {ndim} axes{meaning}, got shape {array.shape}")
     return floats
 
 

@@ -1,6 +1,6 @@
 """A decision: the value that `select` returns and `learn` takes back, now, late or never."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,9 @@ class Decision:
     def round(self) -> int:
         """Number of the decision, counted by the policy from 1."""
         return self._round
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Decision, (self._arms, self._numbers, self._d, self._ids, self._round)
 
     def __repr__(self) -> str:
         return f"Decision(round={self.round}, arms={self.arms.tolist()}, scores={self.scores.round(4).tolist()})"

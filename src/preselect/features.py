@@ -125,6 +125,8 @@ class Reduction:
 
     def transform(self, X: ArrayLike) -> Floats:
         """The kept columns, scaled, of one row or of many."""
+        if not len(self.low):
+            raise InputError("a reduction must be fitted before it can transform, got none; call fit first")
         features = as_floats(X, "X", 1 if np.ndim(X) == 1 else 2)
         if features.shape[-1] != len(self.low):
             raise InputError(f"X must have {len(self.low)} columns, as in fit, got shape {features.shape}")

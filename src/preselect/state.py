@@ -64,10 +64,8 @@ def read(path: str | os.PathLike[str]) -> StateFile:
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise StateFileError(f"there is no file {source}") from None
-    except (*_UNREADABLE, OSError) as error:
-        raise StateFileError(
-            f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign: {error}"
-        ) from None
+    except (*_UNREADABLE, OSError):
+        raise StateFileError(f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign") from None
     try:
         header = json.loads(str(arrays.pop("header")))
         ours = header.pop("format") == FORMAT

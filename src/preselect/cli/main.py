@@ -17,6 +17,9 @@ class Group(click.Group):
             return super().invoke(context)
         except PreselectError as error:
             raise click.ClickException(str(error)) from None
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            raise click.ClickException(f"cannot read or write{where}: {error.strerror or error}") from None
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -123,8 +123,10 @@ def synthetic(
         variation=variation,
         seed=seed,
     )
-    if workers == 0:
-        raise click.BadParameter("must be a number of processes, or -1 for one per core, got 0", param_hint="--workers")
+    if workers < -1 or workers == 0:
+        raise click.BadParameter(f"must be a number of processes, or -1 for one per core, got {workers}")
+    if policies and not any(names.split(text) for text in policies):
+        raise click.BadParameter(f"must name at least one policy, got {list(policies)}")
     from preselect.study.figures import write_figures
     from preselect.study.report import write_report
 
@@ -133,8 +135,9 @@ def synthetic(
     done = total - len(results.pending(plan))
     with _keeping(results, plan, total), _progress(done, total, plan) as advance:
         run(results, plan, workers=workers, cluster=cluster, report=advance)
-    write_figures(results)
-    report = write_report(results)
+    with _keeping(results, plan, total):
+        write_figures(results)
+        report = write_report(results)
     _print(results, style)
     click.echo(f"report: {report}", err=True)
 
@@ -188,11 +191,14 @@ def _keeping(results: Results, plan: Plan, total: int) -> Iterator[None]:
 
 def _print(results: Results, style: str) -> None:
     if style == "json":
-        click.echo(json.dumps(_as_json(results), indent=2))
+        click.echo(json.dumps(_as_json(results), indent=2, allow_nan=False))
         return
     plan, found = results.plan, results.summaries()
     if not found:
         raise PreselectError(f"{results.folder} holds no finished block yet")
+    unfinished = len(results.pending(plan))
+    if unfinished:
+        click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
     table = Table(title=f"cumulative regret after {plan.horizon} rounds, mean ± standard error (repetitions)")
     table.add_column("(n, d, k)")
     for policy in plan.policies:
@@ -211,4 +217,10 @@ def _as_json(results: Results) -> dict[str, object]:
         for measure in MEASURES
         for (scenario, policy), summary in results.summaries(measure).items()
     ]
-    return {"parameters": results.plan.as_json(), "summary": rows}
+    paired = [row for measure in MEASURES for row in results.paired_rows(measure)]
+    return {"parameters": results.plan.as_json(), "summary": _plain(rows), "paired": _plain(paired)}
+
+
+def _plain(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """JSON knows no NaN."""
+    return [{name: None if value != value else value for name, value in row.items()} for row in rows]

@@ -1,9 +1,11 @@
 """Policies by name, as commands and files write them: `cppl`, `cppl(omega=0.5)`, or `my_module:MyPolicy`."""
 
 import ast
+import hashlib
 import importlib
 import inspect
 import sys
+from pathlib import Path
 from typing import Any
 
 from preselect.errors import InputError
@@ -59,11 +61,28 @@ def split(texts: str) -> list[str]:
 def _parameters(text: str, inside: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"f({inside}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
+        simple = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        if (
+            not simple
+            or not isinstance(call, ast.Call)
+            or call.args
+            or any(keyword.arg is None for keyword in call.keywords)
+        ):
             raise ValueError
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
         raise InputError(f"policy must look like name or name(parameter=value, ...), got {text!r}") from None
+
+
+def source(text: str) -> str:
+    """A digest of the file that a policy of one's own is written in; empty for the policies of this library.
+
+    >>> source("cppl(omega=0.5)")
+    ''
+    """
+    name = text.partition("(")[0].strip()
+    file = inspect.getsourcefile(_imported(name)) if ":" in name else None
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
 
 
 def _imported(name: str) -> type[Policy]:
@@ -71,8 +90,8 @@ def _imported(name: str) -> type[Policy]:
     sys.path.insert(0, "")  # a module in the current folder, as with python -m
     try:
         policy = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"cannot find the policy {name!r}: {error}") from None
+    except Exception as error:  # whatever importing somebody's module may raise
+        raise InputError(f"cannot find the policy {name!r}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
     if not (isinstance(policy, type) and issubclass(policy, Policy)):

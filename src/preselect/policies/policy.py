@@ -49,7 +49,8 @@ class Policy(ABC):
     ) -> Decision:
         """Choose k of the n arms shown as rows of X, best first.
 
-        `eligible` restricts the choice: n booleans, or the positions of the arms that may be chosen.
+        `eligible` restricts the choice: n booleans, or the positions of the arms that may be chosen. All rows must be
+        finite, those of other arms too.
         """
         context = as_context(X, self.d)
         n, d = context.shape
@@ -90,6 +91,9 @@ class Policy(ABC):
             "generator": self._generator.bit_generator.state,
         }
         state.write(path, self._kind(), header, {name: getattr(self, name) for name in self._state})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -46,7 +46,7 @@ def regret_figure(results: Results, measure: str = "best_arm") -> Any:
                     continue
                 mean, error = values.mean(axis=0), np.nan_to_num(standard_error(values))
                 panel.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.6, label=policy)
-                panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.2, lw=0)
+                panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.35, lw=0)
             panel.set_yscale("log")
             panel.set_xlim(0, plan.horizon)
             panel.set_title(f"n = {scenario.n}, d = {scenario.d}, k = {scenario.k}", fontsize=9)
@@ -58,7 +58,7 @@ def regret_figure(results: Results, measure: str = "best_arm") -> Any:
         for panel in panels.ravel()[len(plan.scenarios) :]:
             panel.remove()
         for row in panels:  # rows share their scale, which is cut below only when all lines are there
-            row[0].set_ylim(bottom=max(0.1, row[0].get_ylim()[0]))
+            row[0].set_ylim(bottom=max(row[0].get_ylim()[0], row[0].get_ylim()[1] / 3000))
         labels = {
             policy: handle
             for panel in figure.axes

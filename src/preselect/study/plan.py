@@ -100,8 +100,16 @@ class Plan:
             raise InputError(f"feedback must be one of {', '.join(FEEDBACKS)}, got {self.feedback!r}")
         if self.variation not in VARIATIONS:
             raise InputError(f"variation must be one of {', '.join(VARIATIONS)}, got {self.variation!r}")
+
+    def check(self) -> None:
+        """Make every policy once, so that one that cannot be made is found out before anything is computed."""
         for policy in self.policies:
-            names.parse(policy)
+            make, parameters = names.parse(policy)
+            for scenario in self.scenarios:
+                try:
+                    make(**{"d": scenario.d, "seed": 0, **parameters})
+                except TypeError as error:
+                    raise InputError(f"policy {policy} must take d and seed and its parameters, got {error}") from None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -116,12 +124,13 @@ class Plan:
     def tasks(self) -> Iterator[Task]:
         """Block after block: all policies and scenarios have some repetitions before any has all."""
         for first in range(0, self.repetitions, self.block):
-            last = min(first + self.block, self.repetitions)
             for scenario in self.scenarios:
                 for policy in self.policies:
-                    yield Task(
-                        scenario, policy, first, last, self.variation, self.feedback, self.horizon, self.seed
-                    )  # fmt: skip
+                    yield self.task(scenario, policy, first, min(first + self.block, self.repetitions))
+
+    def task(self, scenario: Scenario, policy: str, first: int, last: int) -> Task:
+        """The repetitions from `first` up to `last` of a policy in a scenario."""
+        return Task(scenario, policy, first, last, self.variation, self.feedback, self.horizon, self.seed)
 
     def joined(self, other: "Plan") -> "Plan":
         """This plan with the scenarios, policies and repetitions of another one of the same identity added."""

@@ -68,10 +68,15 @@ class Comparison:
 
 
 def compare(one: Floats, other: Floats) -> Comparison:
-    """Paired: is the mean of `one` different (normal approximation), and is it smaller more often (sign test)?"""
+    """Paired: is the mean of `one` different (normal approximation), and is it smaller more often (sign test)?
+
+    Below 30 repetitions the approximation is not good enough, and the first p is not a number.
+    """
     differences = one - other
     mean, error = float(differences.mean()), float(standard_error(differences))
-    p_mean = math.erfc(abs(mean) / error / math.sqrt(2.0)) if error > 0.0 else float(mean == 0.0)
+    p_mean = math.nan
+    if len(differences) >= 30:
+        p_mean = math.erfc(abs(mean) / error / math.sqrt(2.0)) if error > 0.0 else float(mean == 0.0)
     wins, losses = int(np.sum(differences < 0.0)), int(np.sum(differences > 0.0))
     return Comparison(mean, error, p_mean, wins, losses, _sign_test(wins, losses))
 
@@ -79,4 +84,4 @@ def compare(one: Floats, other: Floats) -> Comparison:
 def _sign_test(wins: int, losses: int) -> float:
     """Probability of a split at least as uneven if both were equally likely to win."""
     rounds, few = wins + losses, min(wins, losses)
-    return min(1.0, 2.0 * sum(math.comb(rounds, i) for i in range(few + 1)) / 2.0**rounds)
+    return min(1.0, 2 * sum(math.comb(rounds, i) for i in range(few + 1)) / (1 << rounds))

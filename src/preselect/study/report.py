@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -106,12 +107,15 @@ def _paired(results: Results, measure: str) -> str:
     return (
         f"<h3>{escape(plan.policies[0])} against the others, repetition by repetition</h3>"
         f"<p class='note'>Negative differences favour {escape(plan.policies[0])}. Regret has a heavy right tail: the "
-        f"mean is compared by a normal approximation, and who is smaller more often by a sign test.</p>"
+        f"mean is compared by a normal approximation (from 30 repetitions on), "
+        f"and who is smaller more often by a sign test.</p>"
         + _table(["(n, d, k)", "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
     )
 
 
 def _p(value: float) -> str:
+    if math.isnan(value):
+        return "–"
     return f"{value:.2g}" if value >= 1e-6 else "&lt; 1e-6"
 
 

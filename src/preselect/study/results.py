@@ -13,9 +13,9 @@ import json
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 import preselect
 from preselect import state
 from preselect.errors import PreselectError, StateFileError
+from preselect.policies import names
 from preselect.study.plan import Plan, Scenario, Task
 from preselect.study.play import Repetition
 from preselect.study.regret import Comparison, Summary, compare, summarise
@@ -32,27 +33,43 @@ KIND = "StudyBlock"
 MEASURES = ("best_arm", "top_k")
 
 
+Key: TypeAlias = tuple[Scenario, str]
+
+
 class ResultsError(PreselectError):
     """A folder of results cannot be used as asked. Nothing in it was changed."""
 
 
 @dataclass(frozen=True)
+class Finished:
+    """What is there of one policy in one scenario: which repetitions, and arrays with a row for each of them."""
+
+    repetitions: NDArray[np.int64]
+    arrays: dict[str, NDArray[Any]]
+
+
 class Results:
     """A folder and the plan whose results it holds, whole or in part."""
 
-    folder: Path
-    plan: Plan
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self.plan = plan
+        self._finished: dict[Key, Finished] | None = None
 
     @classmethod
     def create(cls, folder: Path, plan: Plan) -> "Results":
         """Use a folder for a plan: a new one, or one that holds results of the same kind, to which these are added."""
+        plan.check()
+        sources = {policy: names.source(policy) for policy in plan.policies if names.source(policy)}
         manifest = folder / "manifest.json"
         if manifest.exists():
-            _check_same(folder, _read(manifest), plan)
-            plan = cls.open(folder).plan.joined(plan)
+            kept = _read(manifest)
+            _check_same(folder, kept, plan, sources)
+            sources = {**kept.get("sources", {}), **sources}
+            plan = plan.joined(cls.open(folder).plan)
         try:
             (folder / "blocks").mkdir(parents=True, exist_ok=True)
-            _write(manifest, json.dumps(_manifest(plan), indent=2, ensure_ascii=False) + "\n")
+            _write(manifest, json.dumps(_manifest(plan, sources), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise ResultsError(f"cannot write results to {folder}: {error.strerror or error}") from None
         return cls(folder, plan)
@@ -67,19 +84,45 @@ class Results:
         except (TypeError, KeyError) as error:
             raise ResultsError(f"{folder / 'manifest.json'} is not one of this version: {error}") from None
 
-    def pending(self, plan: Plan) -> list[Task]:
-        """Blocks of a plan that are not there yet, or cannot be read."""
-        return [task for task in plan.tasks() if not self._has(task)]
+    def finished(self) -> dict[Key, Finished]:
+        """All repetitions that are there, read once; blocks that cannot be read or hold something else do not count."""
+        if self._finished is None:
+            self._finished = {}
+            for scenario in self.plan.scenarios:
+                for policy in self.plan.policies:
+                    blocks = self._blocks(self.plan.task(scenario, policy, 0, 1))
+                    if blocks:
+                        self._finished[scenario, policy] = _joined(blocks)
+        return self._finished
 
-    def _has(self, task: Task) -> bool:
-        try:
-            state.read(self.folder / "blocks" / task.file).expect(KIND)
-        except StateFileError:
-            return False
-        return True
+    def _blocks(self, task: Task) -> list[tuple[int, dict[str, NDArray[Any]]]]:
+        """First repetition and arrays of each block of a policy in a scenario."""
+        found = []
+        for path in sorted((self.folder / "blocks" / task.file).parent.glob("[0-9]*.npz")):
+            try:
+                file = state.read(path).expect(KIND)
+                first, last = file.header["task"]["first"], file.header["task"]["last"]
+                same = file.header["task"] == json.loads(json.dumps(asdict(replace(task, first=first, last=last))))
+                shape = (last - first, len(self.plan.checkpoints))
+                if same and all(file.arrays[measure].shape == shape for measure in MEASURES):
+                    found.append((int(first), file.arrays))
+            except (StateFileError, KeyError, TypeError):
+                continue
+        return found
+
+    def pending(self, plan: Plan) -> list[Task]:
+        """What of a plan is not there yet."""
+        finished, tasks = self.finished(), []
+        for task in plan.tasks():
+            have = finished.get((task.scenario, task.policy))
+            missing = sorted(set(range(task.first, task.last)) - set(have.repetitions.tolist() if have else ()))
+            if missing:
+                tasks.append(replace(task, first=missing[0], last=missing[-1] + 1))
+        return tasks
 
     def write_block(self, task: Task, repetitions: list[Repetition]) -> None:
         """Keep a finished block, whole or not at all."""
+        self._finished = None
         path = self.folder / "blocks" / task.file
         arrays = {
             name: np.array([getattr(repetition, name) for repetition in repetitions])
@@ -91,32 +134,28 @@ class Results:
         except OSError as error:
             raise ResultsError(f"cannot write results to {path}: {error.strerror or error}") from None
 
-    def load(self, name: str) -> dict[tuple[Scenario, str], NDArray[Any]]:
-        """One array of all finished blocks, by scenario and policy, repetitions in order."""
-        found: dict[tuple[Scenario, str], list[NDArray[Any]]] = {}
-        for task in self.plan.tasks():
-            if self._has(task):
-                block = state.read(self.folder / "blocks" / task.file)
-                found.setdefault((task.scenario, task.policy), []).append(block.arrays[name])
-        return {key: np.concatenate(blocks) for key, blocks in found.items()}
+    def load(self, name: str) -> dict[Key, NDArray[Any]]:
+        """One array of all that is finished, a row for each repetition."""
+        return {key: found.arrays[name] for key, found in self.finished().items()}
 
-    def summaries(self, measure: str = "best_arm") -> dict[tuple[Scenario, str], Summary]:
+    def summaries(self, measure: str = "best_arm") -> dict[Key, Summary]:
         """Regret at the horizon."""
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 
-    def comparisons(self, measure: str = "best_arm") -> dict[tuple[Scenario, str], Comparison]:
+    def comparisons(self, measure: str = "best_arm") -> dict[Key, Comparison]:
         """The first policy against each other one, over the repetitions that both have."""
-        curves = self.load(measure)
-        found = {}
+        finished, found = self.finished(), {}
         for scenario in self.plan.scenarios:
             for policy in self.plan.policies[1:]:
-                both = [curves.get((scenario, name)) for name in (self.plan.policies[0], policy)]
-                if both[0] is not None and both[1] is not None:
-                    common = min(len(both[0]), len(both[1]))
-                    found[scenario, policy] = compare(both[0][:common, -1], both[1][:common, -1])
+                one, other = finished.get((scenario, self.plan.policies[0])), finished.get((scenario, policy))
+                if one and other:
+                    _, here, there = np.intersect1d(one.repetitions, other.repetitions, return_indices=True)
+                    if len(here):
+                        ends = one.arrays[measure][here, -1], other.arrays[measure][there, -1]
+                        found[scenario, policy] = compare(*ends)
         return found
 
-    def costs(self) -> dict[tuple[Scenario, str], tuple[float, float]]:
+    def costs(self) -> dict[Key, tuple[float, float]]:
         """µs per round, of the policy alone and with the loop around it."""
         policy, whole = self.load("policy_seconds"), self.load("seconds")
         scale = 1e6 / self.plan.horizon
@@ -131,27 +170,51 @@ class Results:
                 curves[f"{measure}|{scenario.n},{scenario.d},{scenario.k}|{policy}"] = values
             for (scenario, policy), found in self.summaries(measure).items():
                 summary.append({**scenario._asdict(), "policy": policy, "regret": measure, **asdict(found)})
-            for (scenario, policy), compared in self.comparisons(measure).items():
-                against = {"policy": self.plan.policies[0], "against": policy, "regret": measure}
-                paired.append({**scenario._asdict(), **against, **asdict(compared)})
+            paired += self.paired_rows(measure)
         for (scenario, policy), (alone, whole) in self.costs().items():
             timing.append({**scenario._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
         state.write(self.folder / "curves.npz", "StudyCurves", {"parameters": self.plan.as_json()}, curves)
         for name, rows in (("summary", summary), ("paired", paired), ("timing", timing)):
             _write_csv(self.folder / f"{name}.csv", rows)
 
+    def paired_rows(self, measure: str) -> list[dict[str, Any]]:
+        """The paired comparisons, one row each."""
+        return [
+            {
+                **scenario._asdict(),
+                "policy": self.plan.policies[0],
+                "against": policy,
+                "regret": measure,
+                **asdict(found),
+            }
+            for (scenario, policy), found in self.comparisons(measure).items()
+        ]
 
-def _manifest(plan: Plan) -> dict[str, Any]:
+
+def _joined(blocks: list[tuple[int, dict[str, NDArray[Any]]]]) -> Finished:
+    """The repetitions of some blocks in order; of one that is there twice, the last block's."""
+    place = {
+        first + row: (block, row)
+        for block, (first, arrays) in enumerate(blocks)
+        for row in range(len(arrays["seconds"]))
+    }
+    order = sorted(place)
+    arrays = {name: np.array([blocks[place[r][0]][1][name][place[r][1]] for r in order]) for name in blocks[0][1]}
+    return Finished(np.array(order), arrays)
+
+
+def _manifest(plan: Plan, sources: dict[str, str]) -> dict[str, Any]:
     return {
         "format": "preselect-study",
         "version": preselect.__version__,
         "parameters": plan.as_json(),
+        "sources": sources,
         "software": {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__},
         "machine": {"platform": platform.platform(), "processors": os.cpu_count()},
     }
 
 
-def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan) -> None:
+def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan, sources: dict[str, str]) -> None:
     version = manifest.get("version")
     if version != preselect.__version__:
         raise ResultsError(
@@ -161,6 +224,11 @@ def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan) -> None:
         kept = manifest["parameters"].get(name)
         if kept != value:
             raise ResultsError(f"{folder} holds results with {name}={kept}, asked for {value}; choose another folder")
+    for policy, source in sources.items():
+        if manifest.get("sources", {}).get(policy, source) != source:
+            raise ResultsError(
+                f"{folder} holds results of another {policy}, it has changed since; choose another folder"
+            )
 
 
 def _read(manifest: Path) -> dict[str, Any]:
@@ -170,7 +238,11 @@ def _read(manifest: Path) -> dict[str, Any]:
         raise ResultsError(f"{manifest.parent} holds no results of a study: there is no {manifest.name}") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read {manifest}: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != "preselect-study" or "parameters" not in content:
+    if (
+        not isinstance(content, dict)
+        or content.get("format") != "preselect-study"
+        or not isinstance(content.get("parameters"), dict)
+    ):
         raise ResultsError(f"{manifest} is not the manifest of a study")
     return content
 

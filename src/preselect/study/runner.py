@@ -24,13 +24,21 @@ def run_task(task: Task) -> Block:
     """Play the repetitions of a block. Depends on the task alone, so it gives the same wherever it runs."""
     make, parameters = names.parse(task.policy)
     n, d, k = task.scenario
-    repetitions = []
-    for repetition in range(task.first, task.last):
+
+    def repeat(repetition: int, horizon: int) -> Repetition:
         environment_seed, policy_seed = task.seeds(repetition)
         environment = VARIATIONS[task.variation](n, d, feedback=task.feedback, seed=environment_seed)
-        policy = make(**{"d": d, "seed": policy_seed, **parameters})
-        repetitions.append(play(policy, environment, k, checkpoints(task.horizon)))
-    return task, repetitions
+        try:
+            policy = make(**{"d": d, "seed": policy_seed, **parameters})
+            return play(policy, environment, k, checkpoints(horizon))
+        except PreselectError:
+            raise
+        except Exception as error:
+            place = f"{task.policy} failed at {task.scenario}, repetition {repetition}"
+            raise RunError(f"{place}: {type(error).__name__}: {error}") from error
+
+    repeat(task.first, 2)  # compile, or load what was compiled, before the clock runs
+    return task, [repeat(repetition, task.horizon) for repetition in range(task.first, task.last)]
 
 
 def run(
@@ -53,7 +61,8 @@ def run(
 def _run_task_of(parent: int, folder: str, task: Task) -> Block:
     """Run a task in a worker that works in the folder of its parent and does not outlive it, even if it is killed."""
     os.chdir(folder)
-    if not any(thread.name == "watch parent" for thread in threading.enumerate()):
+    watched = any(thread.name == "watch parent" for thread in threading.enumerate())
+    if os.getpid() != parent and not watched:
         threading.Thread(target=_end_with, args=(parent,), name="watch parent", daemon=True).start()
     return run_task(task)
 
@@ -65,12 +74,13 @@ def _end_with(parent: int) -> None:
 
 
 def _on_processes(tasks: list[Task], workers: int) -> Iterator[Block]:
-    if workers == 1:
-        yield from map(run_task, tasks)
-        return
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+    workers = min(joblib.effective_n_jobs(workers), len(tasks))
+    if workers <= 1:
+        yield from map(run_task, tasks)
+        return
     try:
         with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = joblib.Parallel(
