@@ -22,6 +22,7 @@ class AveragedSGD(LinearPolicy):
 
     _state: ClassVar[tuple[str, ...]] = ("theta_hat", "theta_bar")
     _learn = staticmethod(kernels.learn_average)
+    _refresh_every = 256
 
     def __init__(self, *, d: int, gamma_1: float, alpha: float, theta_0: ArrayLike | None, seed: int | None) -> None:
         super().__init__(d=d, seed=seed)
@@ -50,6 +51,11 @@ class AveragedSGD(LinearPolicy):
                 "decision must have rows from which finite estimates follow, got entries up to {:.3g} and estimates up "
                 "to {:.3g}; nothing was learnt; scale the features".format(*largest)
             )
+        if t % self._refresh_every == 0:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Undo the rounding of many small updates; there is none in the plain average."""
 
 
 def _as_theta(theta_0: ArrayLike, d: int) -> Floats:

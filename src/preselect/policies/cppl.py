@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from preselect import kernels
 from preselect.arguments import number
 from preselect.context import Floats
-from preselect.decision import Decision
 from preselect.policies.averaged import AveragedSGD
 
 
@@ -60,9 +59,7 @@ class CPPL(AveragedSGD):
         log_t = math.log(self.observations + 1)
         return self.Sigma, self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
 
-    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        super()._observe(decision, ranking)
-        if (self.observations + 1) % self._refresh_every == 0:  # the rounding of many small updates must not build up
-            P = np.linalg.inv(self.A)
-            self.P[:] = 0.5 * (P + P.T)
-            self.Sigma[:] = self.P @ self.B @ self.P
+    def _refresh(self) -> None:
+        P = np.linalg.inv(self.A)
+        self.P[:] = 0.5 * (P + P.T)
+        self.Sigma[:] = self.P @ self.B @ self.P

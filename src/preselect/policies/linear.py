@@ -23,7 +23,7 @@ class LinearPolicy(Policy):
 
     def __init__(self, *, d: int, seed: int | None) -> None:
         super().__init__(d=d, seed=seed)
-        self._scratch = np.empty((2, 0))
+        self._scratch, self._room = np.empty((2, 0)), 0
 
     def _width(self) -> tuple[Floats, float]:
         """Sigma and beta of the widths; without exploration there are none."""
@@ -47,8 +47,8 @@ class LinearPolicy(Policy):
         if isinstance(X, StructuredContext):
             require_finite(X.context, "context of X")
             X, theta, Sigma = X.contract(theta, Sigma)
-        if self._scratch.shape[1] < len(X):
-            self._scratch = np.empty((2, len(X)))
+        if self._room < len(X):
+            self._scratch, self._room = np.empty((2, len(X))), len(X)
         arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
         status = kernels.choose(X, theta, Sigma, beta, eligible, self._scratch, arms, numbers)
         if status == kernels.NOT_FINITE:
