@@ -69,7 +69,7 @@ def kronecker(n=100_000, features=64, k=10, measured=5_000):
     policy = preselect.CPPL(d=d, seed=0)
     generator = np.random.default_rng(0)
     arms, shown = generator.random((n, features)), preselect.Kronecker()
-    for _ in range(3):  # enough for a covariance that is not zero; a round of learning at this d takes a second
+    for _ in range(3):  # enough for a covariance that is not zero; a round of learning at this d takes 0.2 s
         decision = policy.select(shown(arms[:50], generator.random(features)), k)
         policy.learn(decision, preselect.Winner(decision.arms[0]))
     context = generator.random(features)
