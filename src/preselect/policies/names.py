@@ -61,13 +61,9 @@ def split(texts: str) -> list[str]:
 def _parameters(text: str, inside: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"f({inside}", mode="eval").body
-        simple = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        if (
-            not simple
-            or not isinstance(call, ast.Call)
-            or call.args
-            or any(keyword.arg is None for keyword in call.keywords)
-        ):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
+            raise ValueError
+        if any(keyword.arg is None for keyword in call.keywords):
             raise ValueError
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
