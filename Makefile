@@ -11,7 +11,7 @@ demo: $(VENV)/ready  ## a small synthetic study: table and figure, under a minut
 	@$(RUN) examples/demo.py
 
 test: $(VENV)/ready  ## all tests
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(VENV)/ready  ## style and types
 	$(RUN) -m ruff check .

@@ -79,10 +79,10 @@ def bare(n, d, k):
     def play():
         X = problem.show()
         t = problem.round
-        Sigma, beta = policy._width()
+        Sigma, beta, form = policy._width()
         step = policy.gamma_1 * t**-policy.alpha
         start = perf_counter_ns()
-        kernels.choose(X, policy.theta_bar, Sigma, beta, every, scratch, arms, numbers)
+        kernels.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, numbers)
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()

@@ -74,7 +74,7 @@ def test_a_policy_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--policies", "clever"], "unknown policy 'clever'; there are cppl, epsilon-greedy, max-theta, mm, random"),
+        (["--policies", "clever"], "unknown policy 'clever'; there are colstim, cppl, epoch-greedy"),
         (["--scenario", "3,2,3"], "a scenario needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
         (["--scenario", "3;2"], "scenario must be three integers n,d,k, got '3;2'"),
         (["--horizon", "0"], "horizon must be at least 1, got 0"),

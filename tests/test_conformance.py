@@ -1,17 +1,29 @@
 """Every policy against the public conformance suite; and the suite against policies that are broken on purpose."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from preselect import CPPL, MM, EpsilonGreedy, MaxTheta, Random, testing
+from preselect import EpsilonGreedy, MaxTheta, Random, testing
+from preselect.policies import names
 
-POLICIES = [CPPL, EpsilonGreedy, MM, MaxTheta, Random]
+VARIANTS = [
+    *names.POLICIES,
+    "newton(bonus='arm', discount=0.9)",
+    "newton(choose='cover')",
+    "thompson(draws='slot', precision=[1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3])",
+    "thompson(choose='cover')",
+    "ts-mnl(choose='cover')",
+    "ucb-mnl(every=7)",
+]
 
 
 @pytest.mark.parametrize(("check", "context", "outcome"), list(testing.combinations()))
-@pytest.mark.parametrize("make", POLICIES)
-def test_conformance(make, check, context, outcome):
-    testing.CHECKS[check](make, testing.CONTEXTS[context], testing.OUTCOMES[outcome])
+@pytest.mark.parametrize("policy", VARIANTS)
+def test_conformance(policy, check, context, outcome):
+    make, parameters = names.parse(policy)
+    testing.CHECKS[check](partial(make, **parameters), testing.CONTEXTS[context], testing.OUTCOMES[outcome])
 
 
 class Mutating(MaxTheta):

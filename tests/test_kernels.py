@@ -11,10 +11,19 @@ seeds = st.integers(0, 10_000)
 EVERY = np.empty(0, dtype=np.bool_)
 
 
-def best_by_brute_force(X, theta, Sigma, beta, k):
+FORMS = [kernels.LOGARITHM, kernels.PLAIN, kernels.CONTRAST]
+
+
+def best_by_brute_force(X, theta, Sigma, beta, k, form=kernels.LOGARITHM):
     X = X.astype(np.float64)
-    scores = X @ theta + np.log1p(beta * np.sqrt(np.einsum("ia,ab,ib->i", X, Sigma, X)))
-    return np.argsort(-scores)[:k], np.sort(scores)[::-1][:k]
+    u, leader = X @ theta, (X @ theta).argmax()
+    measured = X - X[leader] if form == kernels.CONTRAST else X
+    roots = beta * np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0))
+    scores = u + (np.log1p(roots) if form == kernels.LOGARITHM else roots)
+    order = np.argsort(-scores)
+    if form == kernels.CONTRAST:
+        order = np.concatenate(([leader], order[order != leader]))
+    return order[:k], scores[order[:k]]
 
 
 def random_covariance(generator, d):
@@ -23,34 +32,40 @@ def random_covariance(generator, d):
     return root @ root.T
 
 
-def chosen(X, theta, Sigma, beta, k, eligible=EVERY):
+def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=kernels.LOGARITHM):
     n, d = X.shape
     arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
-    assert kernels.choose(X, theta, Sigma, beta, eligible, np.empty((2, n)), arms, numbers) == kernels.OK
+    assert kernels.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, numbers) == kernels.OK
     return arms, numbers
 
 
-@given(seeds, st.sampled_from([1, 5, 17, 40]), st.sampled_from([np.float64, np.float32]), st.floats(0.0, 20.0))
-def test_pruned_choice_equals_brute_force(seed, d, dtype, beta):
+@given(
+    seeds,
+    st.sampled_from([1, 5, 17, 40]),
+    st.sampled_from([np.float64, np.float32]),
+    st.floats(0.0, 20.0),
+    st.sampled_from(FORMS),
+)
+def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form):
     generator = np.random.default_rng(seed)
     n, k = 200, int(generator.integers(1, 12))
     X = (generator.normal(size=(n, d)) * generator.exponential(size=(n, 1))).astype(dtype)
     theta, Sigma = generator.normal(size=d), random_covariance(generator, d)
-    arms, numbers = chosen(X, theta, Sigma, beta, k)
-    expected, scores = best_by_brute_force(X, theta, Sigma, beta, k)
+    arms, numbers = chosen(X, theta, Sigma, beta, k, form=form)
+    expected, scores = best_by_brute_force(X, theta, Sigma, beta, k, form)
     assert arms.tolist() == expected.tolist()
     assert np.allclose(numbers[:k], scores)
     assert np.array_equal(numbers[2 * k :].reshape(k, d), X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
-    kernels.score(X, theta, Sigma, beta, -np.inf, every_score, every_width)
+    kernels.score(X, theta, Sigma, beta, form, arms[0], -np.inf, every_score, every_width)
     assert np.array_equal(numbers[:k], every_score[arms])
     assert np.array_equal(numbers[k : 2 * k], every_width[arms])
     some = generator.random(n) < 0.3
     some[arms[0]] = False
-    arms, numbers = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some)
-    subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms))
+    arms, numbers = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form)
+    subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms), form)
     assert arms.tolist() == np.flatnonzero(some)[subset].tolist()
-    kernels.score(X, theta, Sigma, beta, numbers[len(arms) - 1], every_score, every_width)
+    kernels.score(X, theta, Sigma, beta, form, arms[0], numbers[: len(arms)].min(), every_score, every_width)
     assert np.all(np.isfinite(every_score[arms]))
 
 
@@ -84,7 +99,7 @@ def test_a_tie_for_the_last_place_is_reported():
     X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
     arms, numbers = np.empty(2, dtype=np.int64), np.empty(8)
     for beta in (0.0, 1.0):
-        args = (np.eye(2), beta, EVERY, np.empty((2, 4)), arms, numbers)
+        args = (np.eye(2), beta, kernels.LOGARITHM, EVERY, np.empty((2, 4)), arms, numbers)
         assert kernels.choose(X, np.array([3.0, 0.0]), *args) == kernels.TIED
         assert kernels.choose(X, np.array([3.0, 8.0]), *args) == kernels.TIED
         assert kernels.choose(X[:3], np.array([3.0, 8.0]), *args) == kernels.OK
@@ -103,7 +118,8 @@ def test_updating_equals_recomputing(d, r):
     generator = np.random.default_rng(d)
     A, B = 0.5 * np.eye(d), random_covariance(generator, d)
     P, Sigma, P_again, Sigma_again = (np.zeros((d, d)) for _ in range(4))
-    kernels._recompute(A, B, P, Sigma)
+    assert kernels._invert(A, P)
+    assert kernels._sandwich(B, P, Sigma)
     assert np.allclose(P, 2.0 * np.eye(d))
     for _ in range(50):
         F, g = generator.normal(size=(r, d)), generator.normal(size=(1, d))
@@ -111,7 +127,8 @@ def test_updating_equals_recomputing(d, r):
         A += F.T @ F
         B += g.T @ g
         kernels._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
-        kernels._recompute(A, B, P_again, Sigma_again)
+        assert kernels._invert(A, P_again)
+        assert kernels._sandwich(B, P_again, Sigma_again)
         assert np.allclose(P, P_again, atol=1e-11)
         assert np.allclose(Sigma, Sigma_again, atol=1e-11)
         assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)

@@ -33,7 +33,7 @@ def test_a_class_of_ones_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("clever", "unknown policy 'clever'; there are cppl, epsilon-greedy, max-theta, mm, random, or yours"),
+        ("clever", "unknown policy 'clever'; there are colstim, cppl, epoch-greedy, .*, or yours"),
         ("cppl(speed=9)", "cppl has no parameter speed; it has d, gamma_1"),
         ("cppl(omega=", r"policy must look like name or name\(parameter=value, ...\), got 'cppl\(omega='"),
         ("cppl(1)", "policy must look like"),

@@ -5,20 +5,43 @@ from preselect.decision import Decision
 from preselect.errors import InputError, PreselectError, StateFileError
 from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.policies import CPPL, MM, EpsilonGreedy, MaxTheta, Policy, Random, load
+from preselect.policies import (
+    CPPL,
+    MM,
+    OFUMNL,
+    TSMNL,
+    UCBMNL,
+    CoLSTIM,
+    EpochGreedy,
+    EpsilonGreedy,
+    LinUCB,
+    MaxTheta,
+    Newton,
+    Policy,
+    Random,
+    Thompson,
+    load,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CPPL",
     "MM",
+    "OFUMNL",
+    "TSMNL",
+    "UCBMNL",
+    "CoLSTIM",
     "Concatenation",
     "Decision",
+    "EpochGreedy",
     "EpsilonGreedy",
     "Identity",
     "InputError",
     "Kronecker",
+    "LinUCB",
     "MaxTheta",
+    "Newton",
     "NoWinner",
     "OneHot",
     "Outcome",
@@ -29,6 +52,7 @@ __all__ = [
     "Reduction",
     "StateFileError",
     "StructuredContext",
+    "Thompson",
     "Void",
     "Winner",
     "load",

@@ -44,3 +44,14 @@ def number(
     limits = {"of at least": least, "above": above, "of at most": most, "below": below}
     said = " and ".join(f"{words} {limit}" for words, limit in limits.items() if math.isfinite(limit))
     raise InputError(f"{argument} must be a finite number {said}".rstrip() + f", got {found}")
+
+
+def one_of(value: Any, argument: str, names: tuple[str, ...]) -> str:
+    """One of several names.
+
+    >>> one_of("best", "choose", ("best", "cover"))
+    'best'
+    """
+    if value not in names:
+        raise InputError(f"{argument} must be {' or '.join(map(repr, names))}, got {value!r:.80}")
+    return str(value)

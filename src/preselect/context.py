@@ -79,9 +79,10 @@ class StructuredContext:
         """Who some arms are."""
         return arms if self.ids is None else self.ids[arms]
 
-    def contract(self, theta: Floats, Sigma: Floats) -> tuple[Floats, Floats, Floats]:
+    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:  # noqa: ARG002
         """A smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
+        With `contrasts`, also the forms of differences between arms are the same.
         With Θ the d_a x d_c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
         both sides: O(d²) once instead of n times.
         """
@@ -90,6 +91,10 @@ class StructuredContext:
             half = (Sigma.reshape(-1, size) @ self.context).reshape(-1, size, Sigma.shape[0] // size)
             Sigma = np.ascontiguousarray(self.context @ half)
         return self.arms, theta.reshape(-1, size) @ self.context, Sigma
+
+    def utilities(self, thetas: Floats) -> Floats:
+        """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
+        return self.arms @ (thetas.reshape(len(thetas), -1, len(self.context)) @ self.context).T
 
     def require_finite(self) -> None:
         """Raise an error that names the first entry which is NaN or infinite."""
@@ -112,15 +117,26 @@ class OneHotContext(StructuredContext):
         rows[np.arange(len(arms)), self.identify(arms)] = self.context
         return rows.reshape(len(arms), -1)
 
-    def contract(self, theta: Floats, Sigma: Floats) -> tuple[Floats, Floats, Floats]:
-        """Utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are looked at."""
+    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:
+        """Utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are looked at.
+
+        Contrasts need all blocks, and each arm has a feature of its own.
+        """
         size, shown = len(self.context), slice(None) if self.ids is None else self.ids
         u = (theta.reshape(-1, size) @ self.context)[shown]
         if not Sigma.size:
             return np.ascontiguousarray(u[:, None]), np.ones(1), Sigma
+        if contrasts:
+            half = (Sigma.reshape(-1, size) @ self.context).reshape(self.n_arms, size, self.n_arms)[shown][:, :, shown]
+            return np.eye(len(u)), u, np.ascontiguousarray(self.context @ half)
         blocks = np.einsum("ipiq->ipq", Sigma.reshape(self.n_arms, size, self.n_arms, size))[shown]
         forms = np.einsum("ipq,p,q->i", blocks, self.context, self.context)
         return np.column_stack((u, np.sqrt(np.maximum(forms, 0.0)))), np.array([1.0, 0.0]), np.diag([0.0, 1.0])
+
+    def utilities(self, thetas: Floats) -> Floats:
+        """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
+        u: Floats = (thetas.reshape(len(thetas), self.n_arms, -1) @ self.context).T
+        return u if self.ids is None else u[self.ids]
 
     def require_finite(self) -> None:
         """Raise an error that names the first entry which is NaN or infinite."""

@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 OK, NOT_FINITE, TIED = 0, 1, 2
+LOGARITHM, PLAIN, CONTRAST = 0, 1, 2  # the forms of a width
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
@@ -147,20 +148,41 @@ def _rounding(score: float) -> float:
 
 
 @_compiled
+def _difference(X: Matrix, i: int, b: int, out: Floats) -> float:
+    """out[0] = x_i - x_b; answers its square."""
+    square = 0.0
+    for a in range(X.shape[1]):
+        x = np.float64(X[i, a]) - np.float64(X[b, a])
+        out[0, a] = x
+        square += x * x
+    return square
+
+
+@_compiled
+def _width(X: Matrix, i: int, Sigma: Floats, beta: float, form: int) -> float:
+    root = beta * math.sqrt(_quadratic_form(X, i, Sigma))
+    return math.log1p(root) if form == LOGARITHM else root
+
+
+@_compiled
 def choose(
     X: Matrix,
     theta: Floats,
     Sigma: Floats,
     beta: float,
+    form: int,
     eligible: Booleans,
     scratch: Floats,
     arms: Integers,
     numbers: Floats,
 ) -> int:
-    """The k eligible arms with the largest x'theta + log1p(beta sqrt(x' Sigma x)), best first, exactly.
+    """The k eligible arms with the largest x'theta + width, best first, exactly.
 
+    The width has one of three forms: LOGARITHM log1p(beta sqrt(x' Sigma x)), PLAIN beta sqrt(x' Sigma x), CONTRAST
+    beta sqrt((x - x_b)' Sigma (x - x_b)), where b is the arm with the largest x'theta, who always comes first.
     The exact quadratic form is computed only for arms whose upper bound reaches the k-th best exact score. An empty
-    `eligible` means every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out.
+    `eligible` means every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out, or
+    the lead is.
     """
     n, d = X.shape
     k = arms.shape[0]
@@ -180,31 +202,52 @@ def choose(
                 filled = min(filled + 1, k)
     if not finite:
         return NOT_FINITE
-    if beta > 0.0:
-        # log1p lies below its tangent at the widest arm, so the bound per arm needs no logarithm.
+    leader = -1
+    if form == CONTRAST and beta > 0.0 and k > 1:
+        leader = arms[0]
+        if numbers[1] >= numbers[0] - _rounding(numbers[0]):
+            return TIED
+    if beta > 0.0 and (leader >= 0 or form != CONTRAST):
+        # The width lies below a line in the norm of x: of the logarithm, the tangent at the widest arm.
         bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
-        largest = bound * math.sqrt(largest_square)
-        slope = 1.0 / (1.0 + largest)
-        widest = math.log1p(largest)
+        shift = bound * math.sqrt(square[leader]) if leader >= 0 else 0.0
+        largest = bound * math.sqrt(largest_square) + shift
+        slope = 1.0 / (1.0 + largest) if form == LOGARITHM else 1.0
+        widest = math.log1p(largest) if form == LOGARITHM else largest
+        contrast = np.empty((1 if leader >= 0 else 0, d))
         seeds = arms.copy()
         filled = 0
         best_out = -np.inf
         for seed in seeds:
-            width = math.log1p(beta * math.sqrt(_quadratic_form(X, seed, Sigma)))
-            finite &= math.isfinite(width)
-            _place(seed, u[seed] + width, width, arms, numbers, filled)
+            if seed == leader:
+                _place(seed, np.inf, 0.0, arms, numbers, filled)
+            else:
+                if leader >= 0:
+                    _difference(X, seed, leader, contrast)
+                    width = _width(contrast, 0, Sigma, beta, form)
+                else:
+                    width = _width(X, seed, Sigma, beta, form)
+                finite &= math.isfinite(width)
+                _place(seed, u[seed] + width, width, arms, numbers, filled)
             filled += 1
             square[seed] = -1.0
         least = numbers[k - 1] - 2.0 * _rounding(numbers[k - 1])
         for i in range(n):
             if (every or eligible[i]) and u[i] + widest >= least and square[i] >= 0.0:
-                if u[i] + widest - slope * (largest - bound * math.sqrt(square[i])) >= least:
-                    width = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+                if u[i] + widest - slope * (largest - shift - bound * math.sqrt(square[i])) >= least:
+                    if leader < 0:
+                        width = _width(X, i, Sigma, beta, form)
+                    elif u[i] + bound * math.sqrt(_difference(X, i, leader, contrast)) >= least:
+                        width = _width(contrast, 0, Sigma, beta, form)
+                    else:
+                        continue
                     finite &= math.isfinite(width)
                     best_out = max(best_out, _place(i, u[i] + width, width, arms, numbers, k))
                     least = numbers[k - 1] - 2.0 * _rounding(numbers[k - 1])
         if not finite:
             return NOT_FINITE
+        if leader >= 0:
+            numbers[0] = u[leader]
     if numbers.shape[0] == 2 * k + k * d:  # room for the rows
         for place in range(k):
             for a in range(d):
@@ -213,26 +256,77 @@ def choose(
 
 
 @_compiled
-def score(X: Matrix, theta: Floats, Sigma: Floats, beta: float, least: float, scores: Floats, widths: Floats) -> int:
+def score(
+    X: Matrix,
+    theta: Floats,
+    Sigma: Floats,
+    beta: float,
+    form: int,
+    leader: int,
+    least: float,
+    scores: Floats,
+    widths: Floats,
+) -> int:
     """Score and width of every arm, the same numbers to the last bit as `choose` ranks by.
 
-    An arm that cannot reach `least` is given minus infinity instead, without the quadratic form.
+    An arm that cannot reach `least` is given minus infinity instead, without the quadratic form. The leader of form
+    CONTRAST is given.
     """
     finite = True
     bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
+    contrast = np.empty((1 if form == CONTRAST else 0, X.shape[1]))
     for i in range(X.shape[0]):
         u, square = _product_and_square(X, i, theta)
         finite &= math.isfinite(u) and math.isfinite(square)
         scores[i] = u
         widths[i] = 0.0
-        if beta > 0.0:
-            if least > -np.inf and u + math.log1p(bound * math.sqrt(square)) < least:
+        if beta > 0.0 and (form != CONTRAST or i != leader):
+            if form == CONTRAST:
+                square = _difference(X, i, leader, contrast)
+            largest = bound * math.sqrt(square)
+            if least > -np.inf and u + (math.log1p(largest) if form == LOGARITHM else largest) < least:
                 scores[i] = -np.inf
             else:
-                widths[i] = math.log1p(beta * math.sqrt(_quadratic_form(X, i, Sigma)))
+                if form == CONTRAST:
+                    widths[i] = _width(contrast, 0, Sigma, beta, form)
+                else:
+                    widths[i] = _width(X, i, Sigma, beta, form)
                 scores[i] += widths[i]
                 finite &= math.isfinite(widths[i])
     return OK if finite else NOT_FINITE
+
+
+@_compiled
+def cover(draws: Floats, u: Floats, eligible: Booleans, arms: Integers) -> None:
+    """The greedy set of k arms that maximises the mean over the draws of max over the set of exp(utility - best).
+
+    `draws` holds n x M utilities, `u` the plain estimates, which decide between equal gains. An empty `eligible` means
+    every arm.
+    """
+    n, M = draws.shape
+    share = np.empty((n, M))
+    for m in range(M):
+        best = -np.inf
+        for i in range(n):
+            if eligible.shape[0] == 0 or eligible[i]:
+                best = max(best, draws[i, m])
+        for i in range(n):
+            share[i, m] = math.exp(draws[i, m] - best)
+    reached = np.zeros(M)
+    taken = np.zeros(n, dtype=np.bool_)
+    for place in range(arms.shape[0]):
+        largest, chosen = -1.0, -1
+        for i in range(n):
+            if not taken[i] and (eligible.shape[0] == 0 or eligible[i]):
+                gain = 0.0
+                for m in range(M):
+                    gain += max(share[i, m] - reached[m], 0.0)
+                if gain > largest or (gain == largest and u[i] > u[chosen]):
+                    largest, chosen = gain, i
+        arms[place] = chosen
+        taken[chosen] = True
+        for m in range(M):
+            reached[m] = max(reached[m], share[chosen, m])
 
 
 # --- the Plackett-Luce model of one outcome ---------------------------------------------------------------------------
@@ -399,11 +493,22 @@ def _factor(M: Floats) -> bool:
 
 
 @_compiled
-def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> bool:
-    """P = inv(A) by Gauss-Jordan elimination, stable if A is positive definite, and Sigma = P B P: O(d^3).
+def _columns(F: Floats) -> Floats:
+    """The transpose of F, in memory order."""
+    r, d = F.shape
+    columns = np.empty((d, r))
+    for a in range(d):
+        for i in range(r):
+            columns[a, i] = F[i, a]
+    return columns
 
-    Without blocking: for d so small that this is less work than `_update`. False if A is not positive definite to
-    working precision, or Sigma not finite.
+
+@_compiled
+def _invert(A: Floats, P: Floats) -> bool:
+    """P = inv(A) by Gauss-Jordan elimination, stable if A is positive definite: O(d^3).
+
+    Without blocking: for d so small that this is less work than an update. False if A is not positive definite to
+    working precision.
     """
     d = np.uint64(A.shape[0])
     for a in range(d):
@@ -425,37 +530,69 @@ def _recompute(A: Floats, B: Floats, P: Floats, Sigma: Floats) -> bool:
     for a in range(d):
         for b in range(a):
             P[a, b] = P[b, a] = 0.5 * (P[a, b] + P[b, a])
+    return True
+
+
+@_compiled
+def _sandwich(B: Floats, P: Floats, Sigma: Floats) -> bool:
+    """Sigma = P B P; False if it is not finite."""
+    d = B.shape[0]
     half = np.zeros(P.shape)
     Sigma[:] = 0.0
-    for a in range(A.shape[0]):
-        _add_rows(half, a, P, a, B, 0, A.shape[0])
-        _add_rows(Sigma, a, half, a, P, 0, A.shape[0])
+    for a in range(d):
+        _add_rows(half, a, P, a, B, 0, d)
+        _add_rows(Sigma, a, half, a, P, 0, d)
     return _squares_are_finite(Sigma)
 
 
 @_compiled
-def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> bool:
-    """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if precision does not allow.
+def _shrinking(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Floats) -> bool:
+    """V such that P - V'V = inv(inv(P) + F'F): with I + F P F' = L L', L V = F P (Woodbury). M then holds L, factored.
 
-    Woodbury: with I + F P F' = L L' and L V = F P, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new
-    P B P is Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
+    V and M come in as zeros. False if precision does not allow.
     """
     r, d = F.shape
-    V = np.zeros((r, d))
-    terms = np.zeros((2 * r + 1, d))  # the rows of G, of Z, and h
-    M = np.zeros((r, r))
-    N = np.zeros((r, r))
     for i in range(r):
         _add_rows(V, i, F, i, P, 0, d)
         _add_rows(M, i, V, i, F_columns, 0, d)
-        _add_rows(terms, r + i, F, i, Sigma, 0, d)
-        _add_rows(N, i, terms, r + i, F_columns, 0, d)
     if not _factor(M):
         return False
     for i in range(r):
         _add_rows(V, i, M, i, V, 0, i)
         for a in range(d):
             V[i, a] *= M[i, i]
+    return True
+
+
+@_compiled
+def _shrink(P: Floats, V: Floats) -> None:
+    """P loses V'V."""
+    r, d = V.shape
+    weights = np.empty((1, r))
+    for a in range(d):
+        for j in range(r):
+            weights[0, j] = -V[j, a]
+        _add_rows(P, a, weights, 0, V, 0, r)
+
+
+@_compiled
+def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> bool:
+    """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if precision does not allow.
+
+    With V and L of `_shrinking`, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new P B P is
+    Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
+    """
+    r, d = F.shape
+    V = np.zeros((r, d))
+    terms = np.zeros((2 * r + 1, d))  # the rows of G, of Z, and h
+    M = np.zeros((r, r))
+    N = np.zeros((r, r))
+    if not _shrinking(F, F_columns, P, V, M):
+        return False
+    for i in range(r):
+        _add_rows(terms, r + i, F, i, Sigma, 0, d)
+        _add_rows(N, i, terms, r + i, F_columns, 0, d)
+        for a in range(d):
             terms[i, a] = V[i, a]
     for i in range(r - 1, -1, -1):
         _add_rows(terms, i, M, i, terms, i + 1, r)
@@ -467,12 +604,9 @@ def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -
         _add_rows(terms, r + i, N, i, terms, 0, r)
     if not _squares_are_finite(terms):
         return False
-    weights = np.empty((1, 2 * r + 1))
-    for a in range(d):
-        for j in range(r):
-            weights[0, j] = -V[j, a]
-        _add_rows(P, a, weights, 0, V, 0, r)
+    _shrink(P, V)
     _add_rows(terms, 2 * r, g, 0, P, 0, d)
+    weights = np.empty((1, 2 * r + 1))
     for a in range(d):
         for j in range(r):
             weights[0, j] = -terms[r + j, a]
@@ -506,19 +640,15 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
     F = curvature_factor(ranked, p)
     if not (_squares_are_finite(theta) and _squares_are_finite(F) and _squares_are_finite(g)):
         return NOT_FINITE
-    r = F.shape[0]
-    F_columns = np.empty((d, r))
-    for a in range(d):
-        for i in range(r):
-            F_columns[a, i] = F[i, a]
+    F_columns = _columns(F)
     A, B = estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
     P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
-    if d > 2 * r and _update(F, F_columns, g, P, Sigma):
+    if d > 2 * F.shape[0] and _update(F, F_columns, g, P, Sigma):
         _add_sums(A, B, F, F_columns, g)
     else:  # recomputing is cheaper, and exact; or updating has failed
         new_A, new_B, new_P, new_Sigma = A.copy(), B.copy(), np.empty((d, d)), np.empty((d, d))
         _add_sums(new_A, new_B, F, F_columns, g)
-        if not _recompute(new_A, new_B, new_P, new_Sigma):
+        if not (_invert(new_A, new_P) and _sandwich(new_B, new_P, new_Sigma)):
             return NOT_FINITE
         for a in range(d):
             for b in range(d):
@@ -530,6 +660,311 @@ def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: i
         estimate[0, a] = theta[0, a]
         estimate[1, a] = theta[1, a]
     return OK
+
+
+@_compiled
+def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: float, t: int) -> Floats:
+    """F and g with a share of the prior, given back to some features in turn because discounting took it away.
+
+    Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds, and is then given what the prior
+    has lost since: the precision that comes from the prior stays between 1/e of itself and all of it.
+    """
+    r, d = F.shape
+    count = min(d, math.ceil(d * (1.0 - discount)))
+    cycle = (d + count - 1) // count
+    lost = 1.0 - discount**cycle
+    first = (t % cycle) * count
+    last = min(first + count, d)
+    longer = np.zeros((r + last - first, d))
+    for i in range(r):
+        for a in range(d):
+            longer[i, a] = F[i, a]
+    for a in range(first, last):
+        longer[r + a - first, a] = math.sqrt(lost * prior[1, a])
+        g[0, a] += lost * prior[1, a] * (prior[0, a] - theta[a])
+    return longer
+
+
+@_compiled
+def _gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+    """A becomes discount A + F'F, P its inverse, and theta gains step P g: O(k d^2)."""
+    r, d = F.shape
+    if not (_squares_are_finite(F) and _squares_are_finite(g)):
+        return NOT_FINITE
+    new_theta = np.empty((1, d))
+    if d > r:
+        V, M = np.zeros((r, d)), np.zeros((r, r))
+        scaled = F if discount == 1.0 else F / math.sqrt(discount)
+        if _shrinking(scaled, _columns(scaled), P, V, M):
+            _move(g, step / discount, theta, P, V, new_theta)
+            if not (_squares_are_finite(V) and _squares_are_finite(new_theta)):
+                return NOT_FINITE
+            _shrink(P, V)
+            if discount != 1.0:
+                P /= discount
+                A *= discount
+            F_columns = _columns(F)
+            for a in range(d):
+                _add_rows(A, a, F_columns, a, F, 0, r)
+                theta[a] = new_theta[0, a]
+            return OK
+    new_A, new_P = discount * A, np.empty((d, d))
+    F_columns = _columns(F)
+    for a in range(d):
+        _add_rows(new_A, a, F_columns, a, F, 0, r)
+    if not _invert(new_A, new_P):
+        return NOT_FINITE
+    _move(g, step, theta, new_P, np.empty((0, d)), new_theta)
+    if not (_squares_are_finite(new_P) and _squares_are_finite(new_theta)):
+        return NOT_FINITE
+    for a in range(d):
+        theta[a] = new_theta[0, a]
+        for b in range(d):
+            A[a, b] = new_A[a, b]
+            P[a, b] = new_P[a, b]
+    return OK
+
+
+@_compiled
+def _move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats, new_theta: Floats) -> None:
+    """new_theta = theta + step (P - V'V) g."""
+    r, d = V.shape
+    moved = np.zeros((1, d))
+    _add_rows(moved, 0, g, 0, P, 0, d)
+    for i in range(r):
+        share = 0.0
+        for a in range(d):
+            share += V[i, a] * g[0, a]
+        for a in range(d):
+            moved[0, a] -= share * V[i, a]
+    for a in range(d):
+        new_theta[0, a] = theta[a] + step * moved[0, a]
+
+
+@_compiled
+def learn_newton(
+    numbers: Floats, k: int, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats
+) -> int:
+    """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
+
+    The rows of `estimate` are theta, then those of A and P; the rows of `prior` its mean and its precision.
+    """
+    d = estimate.shape[1]
+    ranked = rank_rows(numbers, k, d, ranking)
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
+    g = gradient(ranked, p)
+    F = curvature_factor(ranked, p)
+    if discount < 1.0:
+        F = _with_prior(F, g, theta, prior, discount, t)
+    return _gain_precision(F, g, discount, 1.0, theta, A, P)
+
+
+@_compiled
+def mirror_step(numbers: Floats, k: int, ranking: Integers, eta: float, estimate: Floats) -> Floats:
+    """The step of online mirror descent, before projection: theta + eta inv(A + eta F'F) g, with F and g at theta."""
+    d = estimate.shape[1]
+    ranked = rank_rows(numbers, k, d, ranking)
+    theta, P = estimate[0], estimate[1 + d : 1 + 2 * d].copy()
+    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
+    F = math.sqrt(eta) * curvature_factor(ranked, p)
+    r = F.shape[0]
+    V, M = np.zeros((r, d)), np.zeros((r, r))
+    new_theta: Floats = np.full((1, d), np.nan)
+    if _shrinking(F, _columns(F), P, V, M):
+        _move(gradient(ranked, p), eta, theta, P, V, new_theta)
+    return new_theta.reshape(d)
+
+
+@_compiled
+def learn_curvature(numbers: Floats, k: int, ranking: Integers, theta: Floats, estimate: Floats) -> int:
+    """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `learn_newton`."""
+    d = estimate.shape[1]
+    ranked = rank_rows(numbers, k, d, ranking)
+    A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    F = curvature_factor(ranked, stage_probabilities(utilities(ranked, theta), ranking.shape[0]))
+    status = _gain_precision(F, np.zeros((1, d)), 1.0, 0.0, theta.copy(), A, P)
+    if status == OK:
+        for a in range(d):
+            estimate[0, a] = theta[a]
+    return status
+
+
+@_compiled
+def gain_gram(rows: Floats, A: Floats, P: Floats) -> int:
+    """A gains the sum of xx' over the rows, P = inv(A)."""
+    d = A.shape[0]
+    return _gain_precision(rows, np.zeros((1, d)), 1.0, 0.0, np.zeros(d), A, P)
+
+
+@_compiled
+def learn_rewards(rows: Floats, rewards: Floats, b: Floats, estimate: Floats) -> int:
+    """Ridge regression: A gains the sum of xx', b that of reward x, and theta = P b. Rows of `estimate` as above."""
+    k, d = rows.shape
+    A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    new_b = np.zeros((1, d))
+    for a in range(d):
+        new_b[0, a] = b[a]
+        for i in range(k):
+            new_b[0, a] += rewards[i] * rows[i, a]
+    theta = np.zeros(d)
+    status = _gain_precision(rows, new_b, 1.0, 1.0, theta, A, P)
+    if status == OK:
+        for a in range(d):
+            b[a] = new_b[0, a]
+            estimate[0, a] = theta[a]
+    return status
+
+
+# --- maximum likelihood over the whole history ------------------------------------------------------------------------
+
+
+@_compiled
+def log_posterior(
+    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, prior: Floats, theta: Floats
+) -> float:
+    """Log-likelihood of all outcomes plus the logarithm of the Gaussian prior, up to a constant.
+
+    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; the rows of `prior` are its mean
+    and its precision.
+    """
+    total = 0.0
+    for a in range(theta.shape[0]):
+        total -= 0.5 * prior[1, a] * (theta[a] - prior[0, a]) ** 2
+    last = 0
+    for t in range(outcomes):
+        last += sizes[t]
+        largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last one on
+        for i in range(sizes[t]):
+            u = _product(history, last - 1 - i, theta)
+            if u > largest:
+                sum_of_exponentials = sum_of_exponentials * math.exp(largest - u) + 1.0
+                largest = u
+            else:
+                sum_of_exponentials += math.exp(u - largest)
+            if i >= sizes[t] - lengths[t]:
+                total += u - largest - math.log(sum_of_exponentials)
+    return total
+
+
+@_compiled
+def metropolis(
+    history: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    prior: Floats,
+    estimate: Floats,
+    proposals: Floats,
+    chances: Floats,
+    draw: Floats,
+    drawn: Floats,
+) -> None:
+    """Metropolis-Hastings steps from `draw` on, with independent proposals from the Laplace approximation N(theta, P).
+
+    A proposal is taken if its chance, the logarithm of a uniform number, allows; `drawn` takes every so many steps, as
+    many as it has rows. Rows of `estimate` as for `maximise_posterior`.
+    """
+    d = draw.shape[0]
+    steps = proposals.shape[0] // drawn.shape[0]
+    weight = -np.inf
+    for step in range(-1, proposals.shape[0]):
+        theta = draw if step < 0 else proposals[step]
+        proposed = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+        for a in range(d):  # over the density of the proposal
+            for b in range(d):
+                proposed += 0.5 * (theta[a] - estimate[0, a]) * estimate[1 + a, b] * (theta[b] - estimate[0, b])
+        if step < 0 or chances[step] < proposed - weight:
+            weight = proposed
+            for a in range(d):
+                draw[a] = theta[a]
+        if step >= 0:
+            for a in range(d):
+                drawn[step // steps, a] = draw[a]
+
+
+@_compiled
+def _slopes(
+    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, theta: Floats, g: Floats, A: Floats
+) -> None:
+    """Add the gradient and minus the Hessian of the log-likelihood of all outcomes at theta to g and A."""
+    d = theta.shape[0]
+    mu = np.empty(d)
+    first = 0
+    for t in range(outcomes):
+        k = sizes[t]
+        u = np.empty(k)
+        for i in range(k):
+            u[i] = _product(history, first + i, theta)
+        normalisers = stage_normalisers(u, lengths[t])
+        for s in range(lengths[t]):
+            for a in range(d):
+                mu[a] = 0.0
+            for i in range(s, k):
+                share = math.exp(u[i] - normalisers[s])
+                for a in range(d):
+                    mu[a] += share * history[first + i, a]
+            for a in range(d):
+                g[a] += history[first + s, a] - mu[a]
+            for i in range(s, k):
+                share = math.exp(u[i] - normalisers[s])
+                for a in range(d):
+                    x = share * (history[first + i, a] - mu[a])
+                    if x != 0.0:
+                        for b in range(d):
+                            A[a, b] += x * (history[first + i, b] - mu[b])
+        first += k
+
+
+@_compiled
+def maximise_posterior(
+    history: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    prior: Floats,
+    tolerance: float,
+    most_steps: int,
+    estimate: Floats,
+) -> int:
+    """Newton's method with halved steps from theta on, until a step is below `tolerance`; answers the steps taken.
+
+    The rows of `estimate` are theta, then those of A, minus the Hessian there, and of P = inv(A); those of `prior` its
+    mean and its precision.
+    """
+    d = estimate.shape[1]
+    theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
+    value = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+    for step in range(most_steps):
+        g = prior[1] * (prior[0] - theta)
+        A[:] = 0.0
+        for a in range(d):
+            A[a, a] = prior[1, a]
+        _slopes(history, sizes, lengths, outcomes, theta, g, A)
+        if not _invert(A, P):
+            return -1
+        moved = np.zeros((1, d))
+        _add_rows(moved, 0, g.reshape((1, d)), 0, P, 0, d)
+        largest = np.abs(moved).max()
+        if not math.isfinite(largest):
+            return -1
+        if largest > tolerance:
+            length = 1.0
+            new_value = -np.inf
+            while length > 1e-6 and not new_value >= value:
+                new_theta = theta + length * moved[0]
+                new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+                length *= 0.5
+            if new_value >= value:
+                value = new_value
+                theta = new_theta
+                if step + 1 < most_steps:
+                    continue
+        estimate[0] = theta
+        estimate[1 : 1 + d] = A
+        estimate[1 + d :] = P
+        return step + 1
+    return 0
 
 
 # --- context-free Plackett-Luce by minorise-maximise ------------------------------------------------------------------

@@ -131,7 +131,8 @@ def check_first_choice(make: Make, show: MakeContext, end: MakeOutcome) -> None:
             "rows are not those of the arms"
         )
         assert decision.scores.shape == decision.widths.shape == (k,), "one score and one width per arm expected"
-        assert np.all(np.isfinite(decision.scores)) and np.all(decision.widths >= 0), "scores and widths must be finite"
+        assert np.all(np.isfinite(decision.scores)), "scores must be finite"
+        assert np.all(np.isfinite(decision.widths)), "widths must be finite"
     assert decision.round == 3 and policy.rounds == 3, "rounds are counted from 1"
 
 
@@ -267,18 +268,20 @@ def check_uninformative_outcomes(make: Make, show: MakeContext, end: MakeOutcome
 
 
 def check_memory(make: Make, show: MakeContext, end: MakeOutcome) -> None:
-    """Rounds do not pile up: memory stays flat."""
+    """Rounds do not pile up: memory stays flat, or grows by the rows of the outcomes if the policy keeps history."""
     policy = make(d=D, seed=0)
-    _play(policy, show, end, 300)
+    rounds = 150
+    allowed = 20_000 + (4 * 8 * rounds * K * D if policy.keeps_history else 0)
+    _play(policy, show, end, 100)
     tracemalloc.start()
     try:
-        _play(policy, show, end, 100)
+        _play(policy, show, end, 50)
         before = tracemalloc.get_traced_memory()[0]
-        _play(policy, show, end, 400, seed=2)
+        _play(policy, show, end, rounds, seed=2)
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 50_000, f"{grown} bytes more after 400 rounds"
+    assert grown < allowed, f"{grown} bytes more after {rounds} rounds, {allowed} allowed"
 
 
 def _refused(policy: Policy, argument: str, call: Callable[..., object], *given: Any, **options: Any) -> None:

@@ -1,9 +1,33 @@
 """The policies, one per file."""
 
+from preselect.policies.colstim import CoLSTIM
 from preselect.policies.cppl import CPPL
+from preselect.policies.epoch_greedy import EpochGreedy
 from preselect.policies.greedy import EpsilonGreedy, MaxTheta
+from preselect.policies.linucb import LinUCB
 from preselect.policies.mm import MM
+from preselect.policies.newton import Newton
+from preselect.policies.ofu_mnl import OFUMNL
 from preselect.policies.policy import Policy, load
+from preselect.policies.thompson import Thompson
+from preselect.policies.ts_mnl import TSMNL
+from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
-__all__ = ["CPPL", "MM", "EpsilonGreedy", "MaxTheta", "Policy", "Random", "load"]
+__all__ = [
+    "CPPL",
+    "MM",
+    "OFUMNL",
+    "TSMNL",
+    "UCBMNL",
+    "CoLSTIM",
+    "EpochGreedy",
+    "EpsilonGreedy",
+    "LinUCB",
+    "MaxTheta",
+    "Newton",
+    "Policy",
+    "Random",
+    "Thompson",
+    "load",
+]

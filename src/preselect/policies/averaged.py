@@ -7,10 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from preselect import kernels
 from preselect.arguments import number
-from preselect.context import Floats, as_floats, require_finite
 from preselect.decision import Decision
-from preselect.errors import InputError
-from preselect.policies.linear import LinearPolicy
+from preselect.policies.linear import LinearPolicy, per_feature, refuse_decision
 
 
 class AveragedSGD(LinearPolicy):
@@ -28,7 +26,7 @@ class AveragedSGD(LinearPolicy):
         super().__init__(d=d, seed=seed)
         self.gamma_1 = number(gamma_1, "gamma_1", above=0.0)
         self.alpha = number(alpha, "alpha", above=0.5, below=1.0)
-        start = None if theta_0 is None else _as_theta(theta_0, self.d)
+        start = None if theta_0 is None else per_feature(theta_0, "theta_0", self.d)
         self.theta_0 = None if start is None else start.tolist()
         self._estimate = np.zeros(
             (self._estimate_rows(self.d), self.d)
@@ -46,23 +44,9 @@ class AveragedSGD(LinearPolicy):
         t = self.observations + 1
         step = self.gamma_1 * t**-self.alpha
         if self._learn(decision.numbers, len(decision.arms), ranking, step, t, self._estimate) != kernels.OK:
-            largest = np.abs(decision.rows).max(), np.abs(self._estimate).max()
-            raise InputError(
-                "decision must have rows from which finite estimates follow, got entries up to {:.3g} and estimates up "
-                "to {:.3g}; nothing was learnt; scale the features".format(*largest)
-            )
+            refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
             self._refresh()
 
     def _refresh(self) -> None:
         """Undo the rounding of many small updates; there is none in the plain average."""
-
-
-def _as_theta(theta_0: ArrayLike, d: int) -> Floats:
-    if isinstance(theta_0, (int, float, np.number)):
-        return np.full(d, number(theta_0, "theta_0"))
-    values = as_floats(theta_0, "theta_0", 1)
-    if len(values) != d:
-        raise InputError(f"theta_0 must be one number or d={d} of them, got {len(values)}")
-    require_finite(values, "theta_0")
-    return values

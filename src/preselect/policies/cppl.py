@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from preselect import kernels
 from preselect.arguments import number
-from preselect.context import Floats
 from preselect.policies.averaged import AveragedSGD
+from preselect.policies.linear import Width
 
 
 class CPPL(AveragedSGD):
@@ -55,9 +55,10 @@ class CPPL(AveragedSGD):
     def _estimate_rows(d: int) -> int:
         return 2 + 4 * d
 
-    def _width(self) -> tuple[Floats, float]:
+    def _width(self) -> Width:
         log_t = math.log(self.observations + 1)
-        return self.Sigma, self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
+        beta = self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
+        return Width(self.Sigma, beta, kernels.LOGARITHM)
 
     def _refresh(self) -> None:
         P = np.linalg.inv(self.A)

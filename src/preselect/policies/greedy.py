@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from preselect.arguments import number
 from preselect.context import Context, Floats
 from preselect.policies.averaged import AveragedSGD
-from preselect.policies.policy import Mask, candidates, described
+from preselect.policies.policy import Mask, by_score, candidates, described
 
 
 class MaxTheta(AveragedSGD):
@@ -56,4 +56,4 @@ class EpsilonGreedy(AveragedSGD):
             return greedy
         scores, widths = self._score(context)
         arms = self._generator.permutation(candidates(eligible, len(scores)))[:k]
-        return described(context, arms, scores, widths)
+        return described(context, by_score(arms, scores), scores, widths)

@@ -1,22 +1,44 @@
 """Policies whose utility is linear in the features: scores by x'theta plus a width, chosen by the compiled kernels."""
 
 import math
+from typing import NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from preselect import kernels
-from preselect.context import Context, Floats, StructuredContext, require_finite, require_finite_context
+from preselect.arguments import number
+from preselect.context import (
+    Context,
+    Floats,
+    StructuredContext,
+    as_floats,
+    require_finite,
+    require_finite_context,
+)
+from preselect.decision import Decision
 from preselect.errors import InputError
-from preselect.policies.policy import Mask, Policy, rounding
+from preselect.kernels import Matrix
+from preselect.policies.policy import Mask, Policy, candidates, described, rounding
 
 _NO_MATRIX: Floats = np.empty((0, 0))
 _INT64 = np.dtype(np.int64)
 _MOST_SORTED_BY_INSERTION = 1000
 
 
+class Width(NamedTuple):
+    """What is added to x'theta for exploration: beta sqrt(x' Sigma x), in one of the forms that the kernels know."""
+
+    Sigma: Floats = _NO_MATRIX
+    beta: float = 0.0
+    form: int = kernels.PLAIN
+
+
+NO_WIDTH = Width()
+
+
 class LinearPolicy(Policy):
-    """Ranks arms by x'theta + log1p(beta sqrt(x' Sigma x)), in the log domain, where no utility overflows."""
+    """Ranks arms by x'theta plus a width, in the log domain, where no utility overflows."""
 
     d: int
     theta: Floats
@@ -25,40 +47,64 @@ class LinearPolicy(Policy):
         super().__init__(d=d, seed=seed)
         self._scratch, self._room = np.empty((2, 0)), 0
 
-    def _width(self) -> tuple[Floats, float]:
-        """Sigma and beta of the widths; without exploration there are none."""
-        return _NO_MATRIX, 0.0
+    def _width(self) -> Width:
+        """How widths are computed now; without exploration there are none."""
+        return NO_WIDTH
 
-    def _score(self, context: Context, least: float = -math.inf) -> tuple[Floats, Floats]:
+    def _score(self, context: Context) -> tuple[Floats, Floats]:
+        width = self._width()
+        leader = int(self._scored(context, NO_WIDTH)[0].argmax()) if width.form == kernels.CONTRAST else -1
+        return self._scored(context, width, leader)
+
+    def _scored(
+        self, context: Context, width: Width, leader: int = -1, least: float = -math.inf
+    ) -> tuple[Floats, Floats]:
         """Score and width of every arm; arms that cannot reach `least` may be given minus infinity instead."""
-        X, theta, (Sigma, beta) = context, self.theta, self._width()
-        if isinstance(X, StructuredContext):
-            require_finite(X.context, "context of X")
-            X, theta, Sigma = X.contract(theta, Sigma)
+        X, theta, Sigma = self._problem(context, width)
         scores, widths = np.empty(len(X)), np.empty(len(X))
-        if kernels.score(X, theta, Sigma, beta, least, scores, widths) == kernels.NOT_FINITE:
+        status = kernels.score(X, theta, Sigma, width.beta, width.form, leader, least, scores, widths)
+        if status == kernels.NOT_FINITE:
             self._refuse(context)
         return scores, widths
 
+    def _problem(self, context: Context, width: Width) -> tuple[Matrix, Floats, Floats]:
+        """X, theta and Sigma as the kernels take them: the structure of a context is used, not built."""
+        if isinstance(context, StructuredContext):
+            require_finite(context.context, "context of X")
+            return context.contract(self.theta, width.Sigma, width.form == kernels.CONTRAST)
+        return context, self.theta, width.Sigma
+
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
+        width = self._width()
         if k > _MOST_SORTED_BY_INSERTION:
-            return super()._choose(context, k, eligible)
-        X, theta, (Sigma, beta) = context, self.theta, self._width()
-        if isinstance(X, StructuredContext):
-            require_finite(X.context, "context of X")
-            X, theta, Sigma = X.contract(theta, Sigma)
+            return self._choose_slowly(context, k, eligible, width)
+        X, theta, Sigma = self._problem(context, width)
         if self._room < len(X):
             self._scratch, self._room = np.empty((2, len(X))), len(X)
         arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
-        status = kernels.choose(X, theta, Sigma, beta, eligible, self._scratch, arms, numbers)
+        status = kernels.choose(X, theta, Sigma, width.beta, width.form, eligible, self._scratch, arms, numbers)
         if status == kernels.NOT_FINITE:
             self._refuse(context)
         if status == kernels.TIED:
             least = float(numbers[k - 1])
-            return self._pick(context, k, eligible, *self._score(context, least - 2.0 * rounding(least)))
+            return self._choose_slowly(context, k, eligible, width, least - 2.0 * rounding(least))
         if isinstance(context, StructuredContext):
             numbers[2 * k :] = context.rows(arms).ravel()
         return arms, numbers
+
+    def _choose_slowly(
+        self, context: Context, k: int, eligible: Mask, width: Width, least: float = -math.inf
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """The same choice with ties drawn: with all arms scored that can reach `least`, a score known to be enough."""
+        arms = candidates(eligible, context.shape[0])
+        if width.form == kernels.CONTRAST:
+            leader = self._best(self._scored(context, NO_WIDTH)[0], arms, 1)
+            scores, widths = self._scored(context, width, int(leader[0]))
+            chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))
+        else:
+            scores, widths = self._scored(context, width, least=least)
+            chosen = self._best(scores, arms, k)
+        return described(context, chosen, scores, widths)
 
     def _refuse(self, context: Context) -> None:
         require_finite_context(context)
@@ -66,3 +112,30 @@ class LinearPolicy(Policy):
         raise InputError(
             f"X must be small enough for finite utilities, got entries up to {largest:.3g}; scale features"
         )
+
+
+def refuse_decision(decision: Decision, estimate: Floats) -> NoReturn:
+    """Say that a decision cannot be learnt from."""
+    largest = np.abs(decision.rows).max(), np.abs(estimate).max()
+    raise InputError(
+        "decision must have rows from which finite estimates follow, got entries up to {:.3g} and estimates up "
+        "to {:.3g}; nothing was learnt; scale the features".format(*largest)
+    )
+
+
+def per_feature(values: ArrayLike, argument: str, d: int, *, above: float = -math.inf) -> Floats:
+    """One number for every feature, or d numbers, as d numbers above a limit."""
+    if isinstance(values, (int, float, np.number)):
+        return np.full(d, number(values, argument, above=above))
+    array = as_floats(values, argument, 1)
+    if len(array) != d:
+        raise InputError(f"{argument} must be one number or d={d} of them, got {len(array)}")
+    require_finite(array, argument)
+    if not np.all(array > above):
+        raise InputError(f"{argument} must be above {above}, got {array.min()}")
+    return array
+
+
+def saved(values: ArrayLike) -> float | list[float]:
+    """A parameter of `per_feature` as it is kept and saved: one number, or a list."""
+    return float(values) if isinstance(values, (int, float, np.number)) else np.asarray(values, float).tolist()

@@ -9,18 +9,36 @@ from pathlib import Path
 from typing import Any
 
 from preselect.errors import InputError
+from preselect.policies.colstim import CoLSTIM
 from preselect.policies.cppl import CPPL
+from preselect.policies.epoch_greedy import EpochGreedy
 from preselect.policies.greedy import EpsilonGreedy, MaxTheta
+from preselect.policies.linucb import LinUCB
 from preselect.policies.mm import MM
+from preselect.policies.newton import Newton
+from preselect.policies.ofu_mnl import OFUMNL
 from preselect.policies.policy import Policy
+from preselect.policies.thompson import Thompson
+from preselect.policies.ts_mnl import TSMNL
+from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
+DEFAULT = "newton"
+
 POLICIES: dict[str, type[Policy]] = {
+    "colstim": CoLSTIM,
     "cppl": CPPL,
+    "epoch-greedy": EpochGreedy,
     "epsilon-greedy": EpsilonGreedy,
+    "linucb": LinUCB,
     "max-theta": MaxTheta,
     "mm": MM,
+    "newton": Newton,
+    "ofu-mnl": OFUMNL,
     "random": Random,
+    "thompson": Thompson,
+    "ts-mnl": TSMNL,
+    "ucb-mnl": UCBMNL,
 }
 
 

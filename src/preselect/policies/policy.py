@@ -28,6 +28,7 @@ class Policy(ABC):
     of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
     """
 
+    keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     _state: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type["Policy"]]] = {}
 
@@ -80,17 +81,21 @@ class Policy(ABC):
             self.voids += 1
 
     def scores(self, X: ArrayLike | StructuredContext) -> Floats:
-        """What each arm of X would be ranked by now."""
+        """What each arm of X would be ranked by now, chance apart."""
         return self._score(as_context(X, self.d))[0]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that decides what the policy does next, its generator included."""
+        state.write(path, self._kind(), *self._parts())
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What `save` writes: plain values, and arrays."""
         header = {
             "parameters": {name: getattr(self, name) for name in self._parameters()},
             "counts": {name: getattr(self, name) for name in _COUNTS},
             "generator": self._generator.bit_generator.state,
         }
-        state.write(path, self._kind(), header, {name: getattr(self, name) for name in self._state})
+        return header, {name: getattr(self, name) for name in self._state}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
@@ -141,20 +146,20 @@ class Policy(ABC):
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""
-        return self._pick(context, k, eligible, *self._score(context))
+        scores, widths = self._score(context)
+        return described(context, self._best(scores, candidates(eligible, len(scores)), k), scores, widths)
 
-    def _pick(
-        self, context: Context, k: int, eligible: Mask, scores: Floats, widths: Floats
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """The choice, given the score and width of every arm."""
-        arms = candidates(eligible, len(scores))
+    def _best(self, scores: Floats, arms: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+        """The k of these arms with the largest scores, best first, ties broken at random."""
+        if k == 0:
+            return arms[:0]
         among = scores[arms]
         threshold = np.partition(among, -k)[-k]
         tolerance = rounding(threshold)
         above, tied = arms[among > threshold + tolerance], arms[np.abs(among - threshold) <= tolerance]
         if len(tied) > k - len(above):
             tied = self._generator.permutation(tied)[: k - len(above)]
-        return described(context, np.concatenate((above, tied)), scores, widths)
+        return by_score(np.concatenate((above, tied)), scores)
 
 
 def rounding(score: float) -> float:
@@ -167,11 +172,15 @@ def candidates(eligible: Mask, n: int) -> NDArray[np.int64]:
     return np.flatnonzero(eligible) if eligible.size else np.arange(n)
 
 
+def by_score(arms: NDArray[np.int64], scores: Floats) -> NDArray[np.int64]:
+    """These arms, best first."""
+    return arms[np.argsort(-scores[arms], kind="stable")]
+
+
 def described(
     context: Context, arms: NDArray[np.int64], scores: Floats, widths: Floats
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Chosen arms, best first, and the block of their scores, widths and rows, given scores and widths of all arms."""
-    arms = arms[np.argsort(-scores[arms], kind="stable")]
+    """Chosen arms, and the block of their scores, widths and rows, given scores and widths of all arms."""
     return arms, np.concatenate((scores[arms], widths[arms], rows_of(context, arms).ravel()))
 
 
