@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from preselect import CPPL, MM, EpsilonGreedy, MaxTheta, Random, Ranking, Winner, model
+from preselect import Ranking, Winner, model
+from preselect.policies import names
 
 FILE = Path(__file__).parent / "golden.json"
-POLICIES = {"CPPL": CPPL, "EpsilonGreedy": EpsilonGreedy, "MM": MM, "MaxTheta": MaxTheta, "Random": Random}
+POLICIES = {policy.__name__: policy for policy in names.POLICIES.values()}
 CASES = [f"{policy} {feedback}" for policy in POLICIES for feedback in ("winner", "ranking")]
 
 

@@ -855,15 +855,17 @@ def metropolis(
     outcomes: int,
     prior: Floats,
     estimate: Floats,
+    tails: float,
     proposals: Floats,
     chances: Floats,
     draw: Floats,
     drawn: Floats,
 ) -> None:
-    """Metropolis-Hastings steps from `draw` on, with independent proposals from the Laplace approximation N(theta, P).
+    """Metropolis-Hastings steps from `draw` on, with independent proposals from a t distribution around theta.
 
     A proposal is taken if its chance, the logarithm of a uniform number, allows; `drawn` takes every so many steps, as
-    many as it has rows. Rows of `estimate` as for `maximise_posterior`.
+    many as it has rows. Rows of `estimate` as for `maximise_posterior`; P and `tails` degrees of
+    freedom shape the proposals.
     """
     d = draw.shape[0]
     steps = proposals.shape[0] // drawn.shape[0]
@@ -871,9 +873,11 @@ def metropolis(
     for step in range(-1, proposals.shape[0]):
         theta = draw if step < 0 else proposals[step]
         proposed = log_posterior(history, sizes, lengths, outcomes, prior, theta)
-        for a in range(d):  # over the density of the proposal
+        square = 0.0
+        for a in range(d):
             for b in range(d):
-                proposed += 0.5 * (theta[a] - estimate[0, a]) * estimate[1 + a, b] * (theta[b] - estimate[0, b])
+                square += (theta[a] - estimate[0, a]) * estimate[1 + a, b] * (theta[b] - estimate[0, b])
+        proposed += 0.5 * (tails + d) * math.log1p(square / tails)  # over the density of the proposal
         if step < 0 or chances[step] < proposed - weight:
             weight = proposed
             for a in range(d):
@@ -951,7 +955,7 @@ def maximise_posterior(
         if largest > tolerance:
             length = 1.0
             new_value = -np.inf
-            while length > 1e-6 and not new_value >= value:
+            while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
                 new_theta = theta + length * moved[0]
                 new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
                 length *= 0.5

@@ -42,9 +42,8 @@ class EpochGreedy(WholeHistory):
         return self._starts[bisect.bisect_left(self._starts, t)] == t
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
-        greedy = super()._choose(context, k, eligible)  # first, because it refuses bad input before anything is drawn
         if not self.explores(self.rounds + 1):
-            return greedy
+            return super()._choose(context, k, eligible)
         scores, widths = self._score(context)
         arms = self._generator.permutation(candidates(eligible, len(scores)))[:k]
         return described(context, by_score(arms, scores), scores, widths)

@@ -10,13 +10,15 @@ from preselect.policies.gaussian import utilities
 from preselect.policies.history import WholeHistory
 from preselect.policies.policy import Mask, candidates, described
 
+_TAILS = 5.0  # degrees of freedom of the proposals
+
 
 class TSMNL(WholeHistory):
     """theta is drawn from the posterior given the whole history, and the k best arms of the draw are chosen.
 
     The posterior is that of the prior N(mean, 1 / precision) and the Plackett-Luce likelihood, not a Gaussian one:
-    Metropolis-Hastings steps, with independent proposals from its Laplace approximation, start from the draw before;
-    `steps` of them for each draw.
+    Metropolis-Hastings steps start from the draw before, `steps` of them for each draw, with independent proposals from
+    a t distribution shaped like its Laplace approximation, whose tails reach farther than the posterior's.
 
     Adapted: their customer may choose nothing (an outside option) and products have revenues, with which they solve for
     the best assortment of the drawn model; here one of the k arms wins and all revenues are equal, for which it is the
@@ -55,7 +57,9 @@ class TSMNL(WholeHistory):
         return described(context, self._best(drawn, candidates(eligible, len(estimate)), k), drawn, drawn - estimate)
 
     def _draw(self, draws: int) -> Floats:
-        proposals = super()._draw(draws * self.steps)
+        proposals = super()._draw(draws * self.steps) - self.theta
+        proposals *= np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (len(proposals), 1)))
+        proposals += self.theta
         chances = np.log(self._generator.random(draws * self.steps))
         drawn = np.empty((draws, self.d))
         kernels.metropolis(
@@ -65,6 +69,7 @@ class TSMNL(WholeHistory):
             self._outcomes,
             self._prior,
             self._estimate,
+            _TAILS,
             proposals,
             chances,
             self.draw,

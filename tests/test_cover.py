@@ -1,0 +1,49 @@
+"""The choice of a set: greedy, on joint draws, and where it differs from the k best."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preselect import Newton, Thompson, kernels
+
+EVERY = np.empty(0, dtype=np.bool_)
+
+
+def value(draws, arms):
+    """Mean over the draws of the best utility in the set, as a share of the best of all."""
+    return np.exp(draws[list(arms)].max(axis=0) - draws.max(axis=0)).mean()
+
+
+@given(st.integers(0, 10_000))
+def test_each_place_goes_to_the_arm_that_adds_most(seed):
+    generator = np.random.default_rng(seed)
+    draws = generator.normal(size=(7, 5)) * 3.0
+    arms = np.empty(4, dtype=np.int64)
+    kernels.cover(draws, draws.mean(axis=1), EVERY, arms)
+    for place in range(4):
+        rest = [i for i in range(7) if i not in arms[:place]]
+        gains = [value(draws, [*arms[:place], i]) for i in rest]
+        assert value(draws, arms[: place + 1]) == pytest.approx(max(gains))
+    best = max(value(draws, some) for some in itertools.combinations(range(7), 4))
+    assert value(draws, arms) >= (1 - np.exp(-1)) * best  # submodular, so greedy keeps its promise
+
+
+def test_equal_gains_go_to_the_larger_estimate_and_only_the_eligible_count():
+    draws = np.array([[5.0, 5.0], [1.0, 1.0], [2.0, 2.0], [9.0, 9.0]])
+    arms = np.empty(3, dtype=np.int64)
+    kernels.cover(draws, draws.mean(axis=1), np.array([True, True, True, False]), arms)
+    assert arms.tolist() == [0, 2, 1]  # after the first nothing is gained
+
+
+@pytest.mark.parametrize("make", [Newton, Thompson])
+def test_arms_that_are_good_or_bad_together_do_not_fill_the_set(make):
+    """Three near-clones lead by a little; the belief knows nothing of the second feature, on which another arm bets."""
+    X = np.array([[1.0, 0.0], [0.99, 0.0], [0.98, 0.0], [0.9, 1.0]])
+    prior = {"mean": [1.0, 0.0], "precision": [1e4, 1.0]}
+    covered = make(d=2, choose="cover", seed=0, **prior).select(X, 2)
+    assert 3 in covered.arms
+    best = Newton(d=2, beta=0.0, seed=0, **prior).select(X, 2)
+    assert best.arms.tolist() == [0, 1]

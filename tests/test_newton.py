@@ -1,0 +1,141 @@
+"""Newton against its formulas, in plain numpy; forgetting, the prior, ties for the lead, and hard inputs."""
+
+import fidelity
+import literal
+import numpy as np
+import pytest
+
+from preselect import InputError, Newton, Random, Winner, model
+
+
+class LiteralNewton(fidelity.LiteralBelief):
+    def __init__(self, d, beta, bonus, discount=1.0, **prior):
+        super().__init__(d, **prior)
+        self.beta, self.bonus, self.discount = beta, bonus, discount
+        self.t = 0
+
+    def select(self, X, k):
+        u = X @ self.theta
+        if self.bonus == "arm":
+            return self.top(u + self.beta * self.norms(X, self.A), k)
+        leader = int(u.argmax())
+        scores = u - u[leader] + self.beta * self.norms(X - X[leader], self.A)
+        scores[leader] = np.inf
+        return self.top(scores, k)
+
+    def learn(self, sigma, X_S):
+        self.t += 1
+        g = literal.gradient(self.theta, sigma, X_S)
+        self.A = self.discount * self.A - literal.hessian(self.theta, sigma, X_S)
+        if self.discount < 1.0:  # 0.7 of four features: two have their turn in a round, and lose 0.7^2 between turns
+            lost = 1.0 - self.discount**2
+            for a in ((0, 1), (2, 3))[self.t % 2]:
+                self.A[a, a] += lost * self.precision[a]
+                g[a] += lost * self.precision[a] * (self.mean[a] - self.theta[a])
+        self.theta = self.theta + np.linalg.solve(self.A, g)
+
+
+@pytest.mark.parametrize("outcome", fidelity.OUTCOMES)
+@pytest.mark.parametrize("discount", [1.0, 0.7])
+@pytest.mark.parametrize("bonus", ["contrast", "arm"])
+def test_choices_and_estimates_are_those_of_the_formulas(bonus, discount, outcome):
+    policy = Newton(d=4, beta=1.3, bonus=bonus, mean=0.3, precision=2.0, discount=discount, seed=0)
+    source = LiteralNewton(4, 1.3, bonus, discount, mean=0.3, precision=2.0)
+    fidelity.agree(policy, source, outcome, compare=("theta", "A", "P"))
+
+
+def test_the_posterior_mode_is_followed_closely():
+    """One step per outcome comes close to the maximum over the whole history, which no single step computes."""
+    generator = np.random.default_rng(2)
+    theta = np.array([1.0, -0.5, 0.7])
+    policy, source = Newton(d=3, seed=0), fidelity.LiteralBelief(3)
+    for _ in range(300):
+        decision = policy.select(generator.uniform(-1.0, 1.0, (8, 3)), 3)
+        winner = model.sample_winner(decision.rows @ theta, generator)
+        policy.learn(decision, Winner(decision.arms[winner]))
+        source.outcomes.append(([winner], decision.rows.copy()))
+    mode, A = source.maximum_likelihood()
+    assert (policy.theta - mode) @ A @ (policy.theta - mode) < 0.1  # a tenth of a standard deviation, squared, is 0.01
+    np.testing.assert_allclose(policy.A, A, rtol=0.15, atol=0.15 * np.abs(A).max())
+
+
+def test_what_lies_back_counts_less_and_the_prior_stays():
+    generator = np.random.default_rng(3)
+    policy = Newton(d=5, precision=2.0, discount=0.95, seed=0)
+    for _ in range(2000):  # the last two features are never seen
+        X = np.column_stack((generator.random((6, 3)), np.zeros((6, 2))))
+        decision = policy.select(X, 2)
+        policy.learn(decision, Winner(decision.arms[0]))
+    assert np.all((policy.A.diagonal()[3:] > 2.0 / np.e) & (policy.A.diagonal()[3:] <= 2.0 + 1e-9))
+    assert np.trace(policy.A[:3, :3]) < 3 * 2.0 + 0.5 * 3 / (1.0 - 0.95)  # the curvature of 20 outcomes, not of 2000
+    np.testing.assert_allclose(policy.P @ policy.A, np.eye(5), atol=1e-8)
+
+
+def test_after_a_change_forgetting_finds_the_new_weights():
+    generator = np.random.default_rng(4)
+    errors = {}
+    for discount in (1.0, 0.98):
+        policy = Newton(d=3, discount=discount, seed=0)
+        for t in range(1500):
+            theta = np.array([2.0, -2.0, 1.0]) * (1 if t < 1000 else -1)
+            decision = policy.select(generator.random((10, 3)), 4)
+            policy.learn(decision, Winner(decision.arms[model.sample_winner(decision.rows @ theta, generator)]))
+        errors[discount] = np.linalg.norm(policy.theta - theta)
+    assert errors[0.98] < 0.5 * errors[1.0]
+
+
+def test_a_tie_for_the_lead_is_drawn_and_the_companions_contrast_with_it():
+    X = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0], [0.0, 1.01]])
+    leaders = set()
+    for seed in range(40):  # theta is zero, so every arm leads, and the companion is the arm farthest from the leader
+        arms = Newton(d=2, seed=seed).select(X, 2).arms.tolist()
+        leaders.add(arms[0])
+        assert arms[1] == np.linalg.norm(X - X[arms[0]], axis=1).argmax()
+    assert leaders == {0, 1, 2, 3}
+
+
+def test_precision_may_differ_by_feature():
+    policy = Newton(d=2, precision=[1.0, 100.0], seed=0)
+    decision = policy.select([[1.0, 0.0], [0.0, 1.0]], 2)
+    policy.learn(decision, Winner(decision.arms[0]))
+    assert abs(policy.theta[0]) == pytest.approx(100 * abs(policy.theta[1]))
+    with pytest.raises(InputError, match=r"precision must be above 0\.0, got 0\.0"):
+        Newton(d=2, precision=[1.0, 0.0])
+    with pytest.raises(InputError, match="precision must be one number or d=2 of them, got 3"):
+        Newton(d=2, precision=[1.0, 1.0, 1.0])
+    with pytest.raises(InputError, match="bonus must be 'contrast' or 'arm', got 'none'"):
+        Newton(d=2, bonus="none")
+    with pytest.raises(InputError, match=r"discount must be .* above 0\.0 and of at most 1\.0, got 1\.1"):
+        Newton(d=2, discount=1.1)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_utilities_up_to_700_neither_overflow_nor_stop_learning(discount):
+    policy = Newton(d=2, mean=[700.0, -700.0], precision=1e-3, discount=discount, seed=0)
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        decision = policy.select(generator.random((6, 2)), 3)
+        policy.learn(decision, Winner(decision.arms[-1]))  # the model is surprised every time
+        assert np.all(np.isfinite(policy.theta))
+        assert np.all(np.isfinite(decision.scores))
+    np.testing.assert_allclose(policy.P @ policy.A, np.eye(2), atol=1e-8)
+    assert policy.theta[0] < 700.0
+
+
+def test_a_decision_that_cannot_be_learnt_from_changes_nothing():
+    policy = Newton(d=2, seed=0)
+    decision = Random(d=2, seed=0).select([[1e200, 0.0], [0.0, 1.0]], 2)
+    before = policy._estimate.copy()
+    with pytest.raises(InputError, match=r"decision must have rows from which finite estimates follow, got entries"):
+        policy.learn(decision, Winner(1))
+    assert np.array_equal(policy._estimate, before)
+
+
+def test_the_inverse_stays_exact_over_many_rounds():
+    generator = np.random.default_rng(1)
+    policy = Newton(d=12, precision=1e-3, seed=0)
+    contexts = generator.random((500, 20, 12))
+    for t in range(20_000):
+        decision = policy.select(contexts[t % 500], 4)
+        policy.learn(decision, Winner(decision.arms[t % 4]))
+    np.testing.assert_allclose(policy.P @ policy.A, np.eye(12), atol=1e-8)
