@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from preselect.policies import names
+
 QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
 
 
@@ -109,3 +111,14 @@ def test_without_the_extra_the_command_says_what_to_install():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr.strip() == "preselect: the command needs the extra [cli]: pip install 'preselect[cli]'"
+
+
+def test_policies_are_listed_and_described():
+    listed = preselect("policies").stdout
+    for name in names.POLICIES:
+        assert f"\n{name} " in f"\n{listed}"
+    assert "over the leader. The default." in listed
+    described = preselect("policies", "newton").stdout
+    for part in ("Newton (this library)", "beta = 2.0", 'choose="cover"', "`discount` below 1 forgets"):
+        assert part in described
+    assert "unknown policy 'clever'" in preselect("policies", "clever", expect=1).stderr

@@ -3,7 +3,7 @@
 from preselect.context import StructuredContext
 from preselect.decision import Decision
 from preselect.errors import InputError, PreselectError, StateFileError
-from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction
+from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction, Scaling
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
 from preselect.policies import (
     CPPL,
@@ -20,8 +20,8 @@ from preselect.policies import (
     Policy,
     Random,
     Thompson,
-    load,
 )
+from preselect.preselector import NamedDecision, Preselector, load
 
 __version__ = "0.1.0"
 
@@ -41,15 +41,18 @@ __all__ = [
     "Kronecker",
     "LinUCB",
     "MaxTheta",
+    "NamedDecision",
     "Newton",
     "NoWinner",
     "OneHot",
     "Outcome",
     "Policy",
     "PreselectError",
+    "Preselector",
     "Random",
     "Ranking",
     "Reduction",
+    "Scaling",
     "StateFileError",
     "StructuredContext",
     "Thompson",

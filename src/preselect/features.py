@@ -85,6 +85,49 @@ class Identity:
         return StructuredContext(arms, _NO_CONTEXT, ids)
 
 
+class Scaling:
+    """Scales features by what has been seen of them so far: to mean 0 and deviation 1, and a row of them to length 1.
+
+    For rounds that come one by one, where no data lie ready to fit anything to. A missing value (NaN) counts as the
+    mean. Values are cut off at 3 deviations; a feature that has not varied yet is 0. All are divided by the root of
+    their number, so that many features do not outweigh few: learners' priors are about rows of length 1.
+
+    >>> scaling = Scaling(2)
+    >>> for row in ([1.0, 100.0], [3.0, 300.0], [5.0, np.nan]):
+    ...     scaling.learn(row)
+    >>> scaling([3.0, np.nan]).tolist()
+    [0.0, 0.0]
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = integer(size, "size", 0)
+        self.seen = np.zeros((3, self.size))  # how often, the mean, the sum of squared deviations from it
+
+    def learn(self, values: ArrayLike) -> None:
+        """Take in one row (Welford's update)."""
+        row = self._row(values)
+        there = ~np.isnan(row)
+        count, mean, squares = self.seen[:, there]
+        away = row[there] - mean
+        mean = mean + away / (count + 1.0)
+        self.seen[:, there] = count + 1.0, mean, squares + away * (row[there] - mean)
+
+    def __call__(self, values: ArrayLike) -> Floats:
+        """One row, or many, scaled."""
+        count, mean, squares = self.seen
+        deviation = np.sqrt(squares / np.maximum(count, 1.0))
+        varied = deviation > 1e-12 * np.abs(mean)
+        away = (np.asarray(values, dtype=np.float64) - mean) / np.where(varied, deviation, np.inf)
+        scaled: Floats = np.nan_to_num(away, nan=0.0).clip(-3.0, 3.0) / np.sqrt(max(self.size, 1))
+        return scaled
+
+    def _row(self, values: ArrayLike) -> Floats:
+        row = as_floats(values, "values", 1)
+        if len(row) != self.size or np.isinf(row).any():
+            raise InputError(f"values must be {self.size} numbers, finite or NaN for missing, got {values!r:.80}")
+        return row
+
+
 class Reduction:
     """The paper's preprocessing (Section 6.2), fitted once and then applied: scale, drop what is constant or redundant.
 

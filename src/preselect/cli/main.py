@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 import preselect as library
+from preselect.cli.policies import policies
 from preselect.cli.study import study
 from preselect.errors import PreselectError
 
@@ -32,7 +33,10 @@ def preselect() -> None:
         preselect study synthetic --quick --out results
     Look at the table again:
         preselect study show results
+    What there is to choose from:
+        preselect policies
     """
 
 
+preselect.add_command(policies)
 preselect.add_command(study)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from preselect import kernels
 from preselect.arguments import number
 from preselect.decision import Decision
-from preselect.policies.linear import LinearPolicy, per_feature, refuse_decision
+from preselect.policies.linear import LinearPolicy, per_feature, refuse_decision, saved
 
 
 class AveragedSGD(LinearPolicy):
@@ -27,7 +27,7 @@ class AveragedSGD(LinearPolicy):
         self.gamma_1 = number(gamma_1, "gamma_1", above=0.0)
         self.alpha = number(alpha, "alpha", above=0.5, below=1.0)
         start = None if theta_0 is None else per_feature(theta_0, "theta_0", self.d)
-        self.theta_0 = None if start is None else start.tolist()
+        self.theta_0 = None if theta_0 is None else saved(theta_0)
         self._estimate = np.zeros(
             (self._estimate_rows(self.d), self.d)
         )  # one block for the kernels, of which the rest are views

@@ -33,6 +33,7 @@ class CoLSTIM(WholeHistory):
     2
     """
 
+    source = "Bengs, Saha and Hüllermeier 2022"
     _state = (*WholeHistory._state, "M", "M_inverse")
 
     def __init__(

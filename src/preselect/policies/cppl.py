@@ -29,6 +29,7 @@ class CPPL(AveragedSGD):
     array([2, 0])
     """
 
+    source = "El Mesaoudi-Paul, Bengs and Hüllermeier 2020"
     _state = (*AveragedSGD._state, "A", "B", "P", "Sigma")
     _learn = staticmethod(kernels.learn_sandwich)
 

@@ -13,7 +13,7 @@ from preselect.policies.policy import Mask, by_score, candidates, described
 
 
 class EpochGreedy(WholeHistory):
-    """Each epoch is one round with k arms at random, from which alone is learnt, then rounds with the best hypothesis.
+    """Epochs of one round at random, from which alone is learnt, and a few with the best hypothesis so far.
 
     Epoch l has max(1, floor(c sqrt(l))) rounds of exploitation: their schedule for a finite class of hypotheses, with c
     in the place of 1 / sqrt(K log m). It depends on l only, so that the number of a round says whether it explores.
@@ -26,6 +26,8 @@ class EpochGreedy(WholeHistory):
     >>> [policy.explores(t) for t in range(1, 8)]
     [True, False, True, False, True, False, True]
     """
+
+    source = "Langford and Zhang 2007"
 
     def __init__(
         self, *, d: int, c: float = 1.0, precision: float = 1e-2, every: int = 1, seed: int | None = None

@@ -17,6 +17,8 @@ class MaxTheta(AveragedSGD):
     array([1, 2])
     """
 
+    source = "El Mesaoudi-Paul, Bengs and Hüllermeier 2020"
+
     def __init__(
         self,
         *,
@@ -36,6 +38,8 @@ class EpsilonGreedy(AveragedSGD):
     >>> policy.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], k=2).arms
     array([1, 2])
     """
+
+    source = "El Mesaoudi-Paul, Bengs and Hüllermeier 2020"
 
     def __init__(
         self,

@@ -79,6 +79,12 @@ class WholeHistory(GaussianPolicy):
         self._rows, self._outcomes = len(history), len(sizes)
         super()._set_state(arrays)
 
+    def _widened(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        fixed = {name: array for name, array in arrays.items() if name not in ("history", "sizes", "lengths")}
+        history = arrays["history"]
+        added = np.zeros((len(history), self.d - history.shape[1]))
+        return {**arrays, **super()._widened(fixed), "history": np.hstack((history, added))}
+
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
     longer = np.zeros((size, *array.shape[1:]), dtype=array.dtype)

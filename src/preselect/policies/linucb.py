@@ -11,7 +11,7 @@ from preselect.policies.linear import Width, refuse_decision
 
 
 class LinUCB(GaussianPolicy):
-    """Ridge regression of the reward on the features, and the bound x'theta + alpha sqrt(x' inv(A) x).
+    """Ridge regression of winning on the features, and upper confidence bounds x'theta + alpha sqrt(x' inv(A) x).
 
     A is `precision` times the identity plus the sum of xx' over all arms tried, b the sum of reward times x, and
     theta = inv(A) b. Their hybrid model, with weights shared by all arms beside weights of each arm, is this one on
@@ -28,6 +28,7 @@ class LinUCB(GaussianPolicy):
     array([0. , 0.5])
     """
 
+    source = "Li, Chu, Langford and Schapire 2010"
     _state = (*GaussianPolicy._state, "b")
 
     def __init__(self, *, d: int, alpha: float = 1.0, precision: float = 1.0, seed: int | None = None) -> None:

@@ -33,6 +33,7 @@ class MM(Policy):
     np.int64(2)
     """
 
+    source = "Hunter 2004"
     _state = ("ids", "worth", "wins", "starts", "members", "counts")
 
     def __init__(
@@ -126,6 +127,9 @@ class MM(Policy):
         for place in range(int(np.count_nonzero(self.counts))):
             first, last = self.starts[place : place + 2]
             self._sets[tuple(self.members[first:last].tolist())] = place
+
+    def _widened(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return arrays  # features are ignored
 
 
 def _extended(array: NDArray[Any], size: int, value: float) -> NDArray[Any]:

@@ -11,10 +11,10 @@ _FORMS = {"contrast": kernels.CONTRAST, "arm": kernels.PLAIN}
 
 
 class Newton(OnlineNewton):
-    """Our own. A Gaussian belief about theta (see OnlineNewton) and upper confidence bounds in log-utility.
+    """Online Newton on the likelihood, upper confidence bounds on what an arm may have over the leader.
 
-    Source: the estimate is the online Laplace approximation (an extended Kalman filter) for generalised linear models;
-    the bound is this library's. Under Plackett-Luce only differences between arms are ever observed, so what matters of
+    Our own; the estimate (see OnlineNewton) is the online Laplace approximation, or extended Kalman filter, known for
+    generalised linear models. Under Plackett-Luce only differences between arms are ever observed, so what matters of
     an arm i is how far it may lie above the leader b, the arm with the largest estimate:
 
         u_i - u_b + beta sqrt((x_i - x_b)' P (x_i - x_b)),                              bonus="contrast"
@@ -29,6 +29,8 @@ class Newton(OnlineNewton):
     >>> policy.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], k=2).arms
     array([1, 2])
     """
+
+    source = "this library"
 
     def __init__(
         self,

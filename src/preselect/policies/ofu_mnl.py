@@ -14,7 +14,7 @@ from preselect.policies.linear import Width, refuse_decision
 
 
 class OFUMNL(GaussianPolicy):
-    """OFU-MNL+: the bound x'w + beta_t sqrt(x' inv(H) x) with w moved by one mirror descent step per outcome.
+    """Upper confidence bounds x'w + beta_t sqrt(x' inv(H) x), with w moved by one mirror descent step per outcome.
 
     With G(w) minus the Hessian of the round's log-likelihood and g its gradient, a round does
         w_{t+1} = argmin over |w| <= bound of -g(w_t)'w + |w - w_t|^2 in the norm of H_t + eta G(w_t), over 2 eta,
@@ -32,6 +32,8 @@ class OFUMNL(GaussianPolicy):
     >>> round(policy.eta, 3)
     2.761
     """
+
+    source = "Lee and Oh 2024"
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ class Policy(ABC):
     of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
     """
 
+    source: ClassVar[str] = ""  # who described the method
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     _state: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type["Policy"]]] = {}
@@ -97,6 +98,31 @@ class Policy(ABC):
         }
         return header, {name: getattr(self, name) for name in self._state}
 
+    def extended(self, d: int) -> Self:
+        """This policy with features added at the end, up to d of them.
+
+        It goes on as if the new ones had been there, and zero, in every decision so far.
+        """
+        header, arrays = self._parts()
+        if self.d is None:
+            raise InputError("a policy must have been made with d to be extended, got None")
+        if integer(d, "d", 1) < self.d:
+            raise InputError(f"d must be at least the {self.d} features that there are, got {d}")
+        lists = [name for name, value in header["parameters"].items() if isinstance(value, list)]
+        if lists:
+            raise InputError(f"{', '.join(lists)} must be one number for a policy to be extended, got one per feature")
+        wider = type(self)(**{**header["parameters"], "d": d})
+        wider._take(header, wider._widened(arrays))
+        return wider
+
+    def _widened(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Arrays of a policy with fewer features, with what this one started with for the features added."""
+        widened = {}
+        for name, array in arrays.items():
+            widened[name] = getattr(self, name).copy()
+            widened[name][tuple(slice(size) for size in array.shape)] = array
+        return widened
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
 
@@ -109,13 +135,17 @@ class Policy(ABC):
     def _restore(cls, file: state.StateFile) -> Self:
         try:
             policy = cls(**file.header["parameters"])
-            policy._generator.bit_generator.state = file.header["generator"]
-            for name in _COUNTS:
-                setattr(policy, name, int(file.header["counts"][name]))
-            policy._set_state(file.arrays)
+            policy._take(file.header, file.arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{file.path} is not a complete {cls.__name__} state: {error}") from None
         return policy
+
+    def _take(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over what `_parts` of another policy of this kind gave."""
+        self._generator.bit_generator.state = header["generator"]
+        for name in _COUNTS:
+            setattr(self, name, int(header["counts"][name]))
+        self._set_state(arrays)
 
     def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over saved arrays; policies whose arrays grow relax the check of shapes."""

@@ -11,7 +11,7 @@ from preselect.policies.policy import Mask, candidates, described
 
 
 class Thompson(OnlineNewton):
-    """Draws theta from the belief and takes the k best arms of the draw, or for each slot the best arm of its own draw.
+    """Draws theta from the belief of online Newton, once for all slots or once for each, and takes the best arms.
 
     A draw is one theta for all arms, because arms share it: draws per arm would be independent where beliefs are not.
     Adapted: Agrawal and Goyal choose one arm and see a reward; here draws="one" takes the top k of one draw, and
@@ -25,6 +25,8 @@ class Thompson(OnlineNewton):
     >>> policy.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], k=2).arms
     array([1, 2])
     """
+
+    source = "Agrawal and Goyal 2013"
 
     def __init__(
         self,

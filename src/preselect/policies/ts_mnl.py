@@ -14,7 +14,7 @@ _TAILS = 5.0  # degrees of freedom of the proposals
 
 
 class TSMNL(WholeHistory):
-    """theta is drawn from the posterior given the whole history, and the k best arms of the draw are chosen.
+    """Draws theta from the posterior given the whole history, and takes the k best arms of the draw.
 
     The posterior is that of the prior N(mean, 1 / precision) and the Plackett-Luce likelihood, not a Gaussian one:
     Metropolis-Hastings steps start from the draw before, `steps` of them for each draw, with independent proposals from
@@ -32,6 +32,7 @@ class TSMNL(WholeHistory):
     array([1, 2])
     """
 
+    source = "Cheung and Simchi-Levi 2017"
     _state = (*WholeHistory._state, "draw")
 
     def __init__(

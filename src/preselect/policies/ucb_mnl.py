@@ -14,7 +14,7 @@ from preselect.policies.linear import Width
 
 
 class UCBMNL(WholeHistory):
-    """Whole-history maximum likelihood, and the bound x'theta + alpha_t sqrt(x' inv(V) x).
+    """Whole-history maximum likelihood and upper confidence bounds, x'theta + alpha_t sqrt(x' inv(V) x).
 
     V is the sum of xx' over all arms shown so far, whatever was chosen, and
     alpha_t = sqrt(2 d log(1 + t / d) + 2 log t) / (2 kappa), where kappa bounds p_i p_0 from below (Theorem 1).
@@ -29,6 +29,7 @@ class UCBMNL(WholeHistory):
     array([0, 2])
     """
 
+    source = "Oh and Iyengar 2021"
     _state = (*WholeHistory._state, "V", "V_inverse")
 
     def __init__(

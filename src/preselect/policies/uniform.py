@@ -15,6 +15,8 @@ class Random(Policy):
     2
     """
 
+    source = "yardstick"
+
     def __init__(self, *, d: int | None = None, seed: int | None = None) -> None:
         super().__init__(d=d, seed=seed)
 
