@@ -69,4 +69,4 @@ def test_the_constants_are_the_papers():
     policy = OFUMNL(d=4, K=3, bound=1.0, seed=0)
     assert policy.eta == pytest.approx(0.5 * np.log(3) + 2)
     assert policy.A[0, 0] == pytest.approx(84 * np.sqrt(2) * policy.eta * 4)
-    assert policy._width().beta == policy.radius(1)
+    assert policy._width()[1] == policy.radius(1)

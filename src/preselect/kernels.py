@@ -89,16 +89,31 @@ def _add_rows(out: Floats, i: int, W: Floats, l: int, S: Floats, first: int, las
 
 @_reduction
 def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
-    """x_i' Sigma x_i from the lower triangle; features that are zero (one-hot arms) cost nothing."""
-    row, d = np.uint64(i), np.uint64(X.shape[1])
+    """x_i' Sigma x_i, four rows of Sigma at a time; features that are zero (one-hot arms) cost nothing."""
+    row, a, d = np.uint64(i), np.uint64(0), np.uint64(X.shape[1])
+    one, four = np.uint64(1), np.uint64(4)
     total = 0.0
-    for a in range(d):
+    while a + four <= d:
+        a1, a2, a3 = a + one, a + one + one, a + one + one + one
+        x0, x1, x2, x3 = X[row, a], X[row, a1], X[row, a2], X[row, a3]
+        if x0 != 0.0 or x1 != 0.0 or x2 != 0.0 or x3 != 0.0:
+            s0 = s1 = s2 = s3 = 0.0
+            for b in range(d):
+                x = np.float64(X[row, b])
+                s0 += Sigma[a, b] * x
+                s1 += Sigma[a1, b] * x
+                s2 += Sigma[a2, b] * x
+                s3 += Sigma[a3, b] * x
+            total += x0 * s0 + x1 * s1 + x2 * s2 + x3 * s3
+        a += four
+    while a < d:
         if X[row, a] != 0.0:
-            half = 0.5 * Sigma[a, a] * X[row, a]
-            for b in range(a):
-                half += Sigma[a, b] * X[row, b]
-            total += X[row, a] * half
-    return max(2.0 * total, 0.0)
+            s0 = 0.0
+            for b in range(d):
+                s0 += Sigma[a, b] * X[row, b]
+            total += X[row, a] * s0
+        a += one
+    return max(total, 0.0)
 
 
 @_reduction
@@ -147,15 +162,21 @@ def _rounding(score: float) -> float:
     return 1e-12 * (1.0 + abs(score))
 
 
-@_compiled
-def _difference(X: Matrix, i: int, b: int, out: Floats) -> float:
-    """out[0] = x_i - x_b; answers its square."""
+@_reduction
+def _square_of_difference(X: Matrix, i: int, b: int) -> float:
     square = 0.0
     for a in range(X.shape[1]):
         x = np.float64(X[i, a]) - np.float64(X[b, a])
-        out[0, a] = x
         square += x * x
     return square
+
+
+@_compiled
+def _contrast_width(X: Matrix, i: int, b: int, Sigma: Floats, beta: float, scratch: Floats) -> float:
+    """The width beta sqrt((x_i - x_b)' Sigma (x_i - x_b)); scratch is 1 x d."""
+    for a in range(X.shape[1]):
+        scratch[0, a] = np.float64(X[i, a]) - np.float64(X[b, a])
+    return beta * math.sqrt(_quadratic_form(scratch, 0, Sigma))
 
 
 @_compiled
@@ -223,8 +244,7 @@ def choose(
                 _place(seed, np.inf, 0.0, arms, numbers, filled)
             else:
                 if leader >= 0:
-                    _difference(X, seed, leader, contrast)
-                    width = _width(contrast, 0, Sigma, beta, form)
+                    width = _contrast_width(X, seed, leader, Sigma, beta, contrast)
                 else:
                     width = _width(X, seed, Sigma, beta, form)
                 finite &= math.isfinite(width)
@@ -237,8 +257,8 @@ def choose(
                 if u[i] + widest - slope * (largest - shift - bound * math.sqrt(square[i])) >= least:
                     if leader < 0:
                         width = _width(X, i, Sigma, beta, form)
-                    elif u[i] + bound * math.sqrt(_difference(X, i, leader, contrast)) >= least:
-                        width = _width(contrast, 0, Sigma, beta, form)
+                    elif u[i] + bound * math.sqrt(_square_of_difference(X, i, leader)) >= least:
+                        width = _contrast_width(X, i, leader, Sigma, beta, contrast)
                     else:
                         continue
                     finite &= math.isfinite(width)
@@ -282,13 +302,13 @@ def score(
         widths[i] = 0.0
         if beta > 0.0 and (form != CONTRAST or i != leader):
             if form == CONTRAST:
-                square = _difference(X, i, leader, contrast)
+                square = _square_of_difference(X, i, leader)
             largest = bound * math.sqrt(square)
             if least > -np.inf and u + (math.log1p(largest) if form == LOGARITHM else largest) < least:
                 scores[i] = -np.inf
             else:
                 if form == CONTRAST:
-                    widths[i] = _width(contrast, 0, Sigma, beta, form)
+                    widths[i] = _contrast_width(X, i, leader, Sigma, beta, contrast)
                 else:
                     widths[i] = _width(X, i, Sigma, beta, form)
                 scores[i] += widths[i]

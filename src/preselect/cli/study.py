@@ -18,6 +18,8 @@ from preselect.errors import PreselectError
 from preselect.policies import names
 from preselect.study import plan as plans
 from preselect.study.plan import Plan, Scenario, Task
+from preselect.study.regret import Summary
+from preselect.study.report import laid_out
 from preselect.study.results import MEASURES, Results
 from preselect.study.runner import run
 
@@ -199,16 +201,17 @@ def _print(results: Results, style: str) -> None:
     unfinished = len(results.pending(plan))
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
+    header, *rows = laid_out(plan, {key: _cell(summary) for key, summary in found.items()}, "–")
     table = Table(title=f"cumulative regret after {plan.horizon} rounds, mean ± standard error (repetitions)")
-    table.add_column("(n, d, k)")
-    for policy in plan.policies:
-        table.add_column(policy, justify="right")
-    for scenario in plan.scenarios:
-        cells = [found.get((scenario, policy)) for policy in plan.policies]
-        table.add_row(str(scenario), *(
-            f"{cell.mean:.1f} ± {cell.standard_error:.1f} ({cell.repetitions})" if cell else "–" for cell in cells
-        ))  # fmt: skip
+    for place, name in enumerate(header):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+def _cell(summary: Summary) -> str:
+    return f"{summary.mean:.1f} ± {summary.standard_error:.1f} ({summary.repetitions})"
 
 
 def _as_json(results: Results) -> dict[str, object]:

@@ -53,14 +53,14 @@ class CoLSTIM(WholeHistory):
         self._refresh_every = max(256, self.d)
 
     def _width(self) -> Width:
-        return Width(self.M_inverse, self._default(self.c_1), kernels.CONTRAST)
+        return self.M_inverse, self._default(self.c_1), kernels.CONTRAST
 
     def _default(self, value: float | None) -> float:
         return math.sqrt(self.d * math.log(self.observations + 2)) if value is None else value
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         arms = candidates(eligible, context.shape[0])
-        estimate, norms = self._scored(context, Width(self.M_inverse, 1.0, kernels.PLAIN))
+        estimate, norms = self._scored(context, (self.M_inverse, 1.0, kernels.PLAIN))
         threshold = self._default(self.threshold)
         e = self._generator.gumbel(size=len(norms)).clip(-threshold, threshold)
         leader = self._best(estimate - norms + e * norms, arms, 1)

@@ -59,7 +59,7 @@ class CPPL(AveragedSGD):
     def _width(self) -> Width:
         log_t = math.log(self.observations + 1)
         beta = self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
-        return Width(self.Sigma, beta, kernels.LOGARITHM)
+        return self.Sigma, beta, kernels.LOGARITHM
 
     def _refresh(self) -> None:
         P = np.linalg.inv(self.A)

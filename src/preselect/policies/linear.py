@@ -1,7 +1,7 @@
 """Policies whose utility is linear in the features: scores by x'theta plus a width, chosen by the compiled kernels."""
 
 import math
-from typing import NamedTuple, NoReturn
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,23 +18,14 @@ from preselect.context import (
 )
 from preselect.decision import Decision
 from preselect.errors import InputError
-from preselect.kernels import Matrix
 from preselect.policies.policy import Mask, Policy, candidates, described, rounding
 
-_NO_MATRIX: Floats = np.empty((0, 0))
 _INT64 = np.dtype(np.int64)
 _MOST_SORTED_BY_INSERTION = 1000
 
 
-class Width(NamedTuple):
-    """What is added to x'theta for exploration: beta sqrt(x' Sigma x), in one of the forms that the kernels know."""
-
-    Sigma: Floats = _NO_MATRIX
-    beta: float = 0.0
-    form: int = kernels.PLAIN
-
-
-NO_WIDTH = Width()
+Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
+NO_WIDTH: Width = np.empty((0, 0)), 0.0, kernels.PLAIN
 
 
 class LinearPolicy(Policy):
@@ -53,36 +44,33 @@ class LinearPolicy(Policy):
 
     def _score(self, context: Context) -> tuple[Floats, Floats]:
         width = self._width()
-        leader = int(self._scored(context, NO_WIDTH)[0].argmax()) if width.form == kernels.CONTRAST else -1
+        leader = int(self._scored(context, NO_WIDTH)[0].argmax()) if width[2] == kernels.CONTRAST else -1
         return self._scored(context, width, leader)
 
     def _scored(
         self, context: Context, width: Width, leader: int = -1, least: float = -math.inf
     ) -> tuple[Floats, Floats]:
         """Score and width of every arm; arms that cannot reach `least` may be given minus infinity instead."""
-        X, theta, Sigma = self._problem(context, width)
+        X, theta, (Sigma, beta, form) = context, self.theta, width
+        if isinstance(X, StructuredContext):
+            X, theta, Sigma = _contracted(X, theta, Sigma, form)
         scores, widths = np.empty(len(X)), np.empty(len(X))
-        status = kernels.score(X, theta, Sigma, width.beta, width.form, leader, least, scores, widths)
+        status = kernels.score(X, theta, Sigma, beta, form, leader, least, scores, widths)
         if status == kernels.NOT_FINITE:
             self._refuse(context)
         return scores, widths
 
-    def _problem(self, context: Context, width: Width) -> tuple[Matrix, Floats, Floats]:
-        """X, theta and Sigma as the kernels take them: the structure of a context is used, not built."""
-        if isinstance(context, StructuredContext):
-            require_finite(context.context, "context of X")
-            return context.contract(self.theta, width.Sigma, width.form == kernels.CONTRAST)
-        return context, self.theta, width.Sigma
-
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
-        width = self._width()
+        X, theta, width = context, self.theta, self._width()
         if k > _MOST_SORTED_BY_INSERTION:
             return self._choose_slowly(context, k, eligible, width)
-        X, theta, Sigma = self._problem(context, width)
+        Sigma, beta, form = width
+        if isinstance(X, StructuredContext):
+            X, theta, Sigma = _contracted(X, theta, Sigma, form)
         if self._room < len(X):
             self._scratch, self._room = np.empty((2, len(X))), len(X)
         arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
-        status = kernels.choose(X, theta, Sigma, width.beta, width.form, eligible, self._scratch, arms, numbers)
+        status = kernels.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, numbers)
         if status == kernels.NOT_FINITE:
             self._refuse(context)
         if status == kernels.TIED:
@@ -97,7 +85,7 @@ class LinearPolicy(Policy):
     ) -> tuple[NDArray[np.int64], Floats]:
         """The same choice with ties drawn: with all arms scored that can reach `least`, a score known to be enough."""
         arms = candidates(eligible, context.shape[0])
-        if width.form == kernels.CONTRAST:
+        if width[2] == kernels.CONTRAST:
             leader = self._best(self._scored(context, NO_WIDTH)[0], arms, 1)
             scores, widths = self._scored(context, width, int(leader[0]))
             chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))
@@ -112,6 +100,12 @@ class LinearPolicy(Policy):
         raise InputError(
             f"X must be small enough for finite utilities, got entries up to {largest:.3g}; scale features"
         )
+
+
+def _contracted(context: StructuredContext, theta: Floats, Sigma: Floats, form: int) -> tuple[Floats, Floats, Floats]:
+    """X, theta and Sigma as the kernels take them: the structure of a context is used, not built."""
+    require_finite(context.context, "context of X")
+    return context.contract(theta, Sigma, form == kernels.CONTRAST)
 
 
 def refuse_decision(decision: Decision, estimate: Floats) -> NoReturn:

@@ -38,7 +38,7 @@ class LinUCB(GaussianPolicy):
         self._refresh_every = max(256, self.d)
 
     def _width(self) -> Width:
-        return Width(self.P, self.alpha, kernels.PLAIN)
+        return self.P, self.alpha, kernels.PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         rewards = np.zeros(len(decision.arms))

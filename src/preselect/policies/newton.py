@@ -49,4 +49,4 @@ class Newton(OnlineNewton):
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
 
     def _width(self) -> Width:
-        return Width(self.P, self.beta, _FORMS[self.bonus])
+        return self.P, self.beta, _FORMS[self.bonus]

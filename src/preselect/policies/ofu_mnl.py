@@ -69,7 +69,7 @@ class OFUMNL(GaussianPolicy):
         return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam)
 
     def _width(self) -> Width:
-        return Width(self.P, self.scale * self.radius(self.observations + 1), kernels.PLAIN)
+        return self.P, self.scale * self.radius(self.observations + 1), kernels.PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         numbers, k = decision.numbers, len(decision.arms)

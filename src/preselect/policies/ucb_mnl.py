@@ -43,7 +43,7 @@ class UCBMNL(WholeHistory):
     def _width(self) -> Width:
         t = self.observations + 1
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
-        return Width(self.V_inverse, alpha, kernels.PLAIN)
+        return self.V_inverse, alpha, kernels.PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         super()._observe(decision, ranking)

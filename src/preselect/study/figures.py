@@ -16,13 +16,21 @@ _STYLES = {
     "epsilon-greedy": ("#009E73", "--"),
     "mm": ("#E69F00", "-."),
     "random": ("#999999", ":"),
+    "newton": ("#000000", "-"),
+    "thompson": ("#56B4E9", "-"),
+    "ofu-mnl": ("#CC79A7", "--"),
+    "ucb-mnl": ("#CC79A7", "-."),
+    "ts-mnl": ("#56B4E9", "-."),
+    "colstim": ("#E69F00", (0, (5, 1))),
+    "linucb": ("#009E73", ":"),
+    "epoch-greedy": ("#882255", "--"),
 }
-_SPARE_STYLES = [("#CC79A7", "-"), ("#56B4E9", "--"), ("#000000", "-."), ("#F0E442", "-"), ("#882255", ":")]
+_SPARE_STYLES = [("#CC79A7", "-"), ("#56B4E9", "--"), ("#000000", "-."), ("#882255", ":"), ("#0072B2", ":")]
 _YLABELS = {"best_arm": "cumulative regret", "top_k": "cumulative top-k regret"}
 
 
 def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
-    """Colour and dash of each policy: the same in every figure for those of the paper."""
+    """Colour and dash of each policy: the same in every figure unless it has parameters of its own."""
     spare = cycle(_SPARE_STYLES)
     return {policy: _STYLES.get(policy) or next(spare) for policy in policies}
 

@@ -3,11 +3,12 @@
 import base64
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from preselect.study.plan import DEFAULT_POLICIES, DEFAULT_SCENARIOS, Plan
+from preselect.study.plan import DEFAULT_POLICIES, DEFAULT_SCENARIOS, Plan, Scenario
+from preselect.study.regret import Summary
 from preselect.study.results import MEASURES, Results
 
 _TITLES = {
@@ -79,18 +80,17 @@ def _measure(results: Results, measure: str) -> str:
 
 def _summary(results: Results, measure: str) -> str:
     plan, found = results.plan, results.summaries(measure)
-    rows = []
-    for scenario in plan.scenarios:
-        row = [found.get((scenario, policy)) for policy in plan.policies]
-        smallest = min((summary.mean for summary in row if summary), default=0.0)
-        cells = [
-            ("best" if summary.mean == smallest else "", f"{summary.mean:.1f} ± {summary.standard_error:.1f}<br>"
-             f"<small>[{summary.median:.1f}; {summary.lower:.1f}, {summary.upper:.1f}]</small>")
-            if summary else ("", "–")
-            for summary in row
-        ]  # fmt: skip
-        rows.append([("", str(scenario)), *cells])
-    return _table(["(n, d, k)", *plan.policies], rows)
+    smallest = {
+        scenario: min(summary.mean for (where, _), summary in found.items() if where == scenario)
+        for scenario, _ in found
+    }
+    return _grid(plan, {key: _cell(summary, smallest[key[0]]) for key, summary in found.items()})
+
+
+def _cell(summary: Summary, smallest: float) -> str:
+    best = " class=best" if summary.mean == smallest else ""
+    spread = f"{summary.median:.1f}; {summary.lower:.1f}, {summary.upper:.1f}"
+    return f"<td{best}>{summary.mean:.1f} ± {summary.standard_error:.1f}<br><small>[{spread}]</small>"
 
 
 def _paired(results: Results, measure: str) -> str:
@@ -98,10 +98,8 @@ def _paired(results: Results, measure: str) -> str:
     if not found:
         return ""
     rows = [
-        [
-            ("", str(scenario)), ("", escape(policy)), ("", f"{c.difference:+.1f} ± {c.standard_error:.1f}"),
-            ("", _p(c.p_mean)), ("", f"{c.wins} : {c.losses}"), ("", _p(c.p_sign)),
-        ]
+        [str(scenario), escape(policy), f"{c.difference:+.1f} ± {c.standard_error:.1f}", _p(c.p_mean),
+         f"{c.wins} : {c.losses}", _p(c.p_sign)]
         for (scenario, policy), c in found.items()
     ]  # fmt: skip
     return (
@@ -120,19 +118,29 @@ def _p(value: float) -> str:
 
 
 def _costs(results: Results) -> str:
-    plan, found = results.plan, results.costs()
-    rows = [
-        [("", str(scenario))]
-        + [
-            ("", "{:.1f} / {:.1f}".format(*found[scenario, policy]) if (scenario, policy) in found else "–")
-            for policy in plan.policies
-        ]
+    return _grid(results.plan, {key: "{:.1f} / {:.1f}".format(*cost) for key, cost in results.costs().items()})
+
+
+def laid_out(plan: Plan, cells: Mapping[tuple[Scenario, str], str], missing: str) -> list[list[str]]:
+    """Scenarios by policies as rows of text, the header first; the longer list goes down, so that lines stay short."""
+    across = [["(n, d, k)", *plan.policies]]
+    across += [
+        [str(scenario), *(cells.get((scenario, policy), missing) for policy in plan.policies)]
         for scenario in plan.scenarios
     ]
-    return _table(["(n, d, k)", *plan.policies], rows)
+    if len(plan.policies) <= len(plan.scenarios):
+        return across
+    return [list(column) for column in zip(*across, strict=True)]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[tuple[str, str]]]) -> str:
+def _grid(plan: Plan, cells: Mapping[tuple[Scenario, str], str]) -> str:
+    header, *rows = laid_out(plan, cells, "–")
+    return _table(header, ([escape(name), *row] for name, *row in rows))
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td class='{kind}'>{cell}</td>" for kind, cell in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(cell if cell.startswith("<td") else f"<td>{cell}" for cell in row) + "</tr>" for row in rows
+    )
     return f"<table><tr>{head}</tr>{body}</table>"
