@@ -953,7 +953,8 @@ def maximise_posterior(
 ) -> int:
     """Newton's method with halved steps from theta on, until a step is below `tolerance`; answers the steps taken.
 
-    The rows of `estimate` are theta, then those of A, minus the Hessian there, and of P = inv(A); those of `prior` its
+    The last step is taken too, so that the error is of the order of its square. The rows of `estimate` are theta, then
+    those of A, minus the Hessian before that step, and of P = inv(A); those of `prior` its
     mean and its precision.
     """
     d = estimate.shape[1]
@@ -972,22 +973,21 @@ def maximise_posterior(
         largest = np.abs(moved).max()
         if not math.isfinite(largest):
             return -1
+        length = 1.0
+        new_theta = theta + moved[0]
         if largest > tolerance:
-            length = 1.0
-            new_value = -np.inf
+            new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
             while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
+                length *= 0.5
                 new_theta = theta + length * moved[0]
                 new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
-                length *= 0.5
-            if new_value >= value:
-                value = new_value
-                theta = new_theta
-                if step + 1 < most_steps:
-                    continue
-        estimate[0] = theta
-        estimate[1 : 1 + d] = A
-        estimate[1 + d :] = P
-        return step + 1
+            value = new_value
+        theta = new_theta
+        if largest <= tolerance or step + 1 == most_steps:
+            estimate[0] = theta
+            estimate[1 : 1 + d] = A
+            estimate[1 + d :] = P
+            return step + 1
     return 0
 
 

@@ -11,7 +11,7 @@ from preselect.decision import Decision
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.policies.linear import refuse_decision
 
-_TOLERANCE, _MOST_STEPS = 1e-8, 50
+_TOLERANCE, _MOST_STEPS = 1e-5, 50
 
 
 class WholeHistory(GaussianPolicy):
