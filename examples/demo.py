@@ -26,6 +26,7 @@ POLICIES = [
     ("ε-greedy", preselect.EpsilonGreedy, "#009E73", "--"),
     ("Max-Theta", preselect.MaxTheta, "#0072B2", (0, (5, 1))),
     ("CPPL", preselect.CPPL, "#D55E00", "-"),
+    ("Newton", preselect.Newton, "#000000", "-"),
 ]
 
 

@@ -43,15 +43,15 @@ def test_a_study_and_its_table_again(tmp_path):
         "summary.csv",
         "paired.csv",
         "timing.csv",
-        "regret.png",
-        "regret.svg",
+        "best-arm.png",
+        "best-arm.svg",
     }
-    assert names >= {"report.html", "top-k-regret.png", "top-k-regret.svg"}
+    assert names >= {"report.html", "top-k.png", "top-k.svg"}
     assert preselect("study", "show", out).stdout == first.stdout
     shown = json.loads(preselect("study", "show", out, "--format", "json").stdout)
     assert shown["parameters"]["horizon"] == 50
     assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
-    assert {row["regret"] for row in shown["summary"]} == {"best_arm", "top_k"}
+    assert {row["measure"] for row in shown["summary"]} == {"best_arm", "top_k"}
     assert [row["against"] for row in shown["paired"]][:3] == ["max-theta", "epsilon-greedy", "mm"]
     preselect(*QUICK, "--reps", "1", "--out", tmp_path / "one")
     assert "NaN" not in preselect("study", "show", tmp_path / "one", "--format", "json").stdout

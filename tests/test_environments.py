@@ -14,7 +14,7 @@ def test_luck_does_not_depend_on_what_is_chosen(make):
     for _ in range(1500):
         X, Y = one.context(), other.context()
         assert np.array_equal(X, Y)
-        assert np.array_equal(one.utilities(), other.utilities())
+        assert np.array_equal(one.truth(), other.truth())
         one.outcome(greedy.select(X, 3))
         other.outcome(random.select(Y, 5))
 
@@ -33,7 +33,7 @@ def test_outcomes_are_drawn_from_the_model(place):
     total, variance = 0.0, 0.0
     for _ in range(4000):
         decision = policy.select(environment.context(), 5)
-        u = environment.utilities()
+        u = environment.truth()
         order = list(environment.outcome(decision).arms)[place:]
         p = model.winner_probabilities(u[order])
         mean = p @ u[order]
@@ -60,7 +60,7 @@ def test_variations_change_what_they_say():
     X = paper.context()
     assert X.shape == (20, 4)
     assert 0.0 <= X.min() < X.max() <= 1.0
-    assert np.allclose(paper.utilities(), X @ paper.theta)
+    assert np.allclose(paper.truth(), X @ paper.theta)
     assert not np.array_equal(X, paper.context())
     assert paper.theta.min() >= 0.0
     assert min(Signed(5, 20, seed=0).theta) < -0.5
@@ -79,7 +79,7 @@ def test_variations_change_what_they_say():
 
     bent = Misspecified(200, 3, seed=0)
     X = bent.context()
-    u = bent.utilities()
+    u = bent.truth()
     best = np.column_stack((X, np.ones(200)))
     assert np.abs(u - best @ np.linalg.lstsq(best, u, rcond=None)[0]).max() > 0.1
 
@@ -89,7 +89,7 @@ def test_drift_is_continuous():
     thetas = []
     for _ in range(3 * drifting._rounds):
         X = drifting.context()
-        thetas.append(np.linalg.lstsq(X, drifting.utilities(), rcond=None)[0])
+        thetas.append(np.linalg.lstsq(X, drifting.truth(), rcond=None)[0])
     assert np.abs(np.diff(thetas, axis=0)).max() < 0.06
 
 

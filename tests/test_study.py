@@ -13,12 +13,13 @@ import pytest
 
 from preselect import InputError, PreselectError, state
 from preselect.study.figures import write_figures
-from preselect.study.plan import Plan, Scenario, checkpoints
-from preselect.study.report import command, write_report
+from preselect.study.plan import checkpoints
+from preselect.study.report import write_report
 from preselect.study.results import Results, ResultsError
 from preselect.study.runner import RunError, run
+from preselect.study.synthetic import Scenario, SyntheticPlan
 
-SMALL = Plan(
+SMALL = SyntheticPlan(
     scenarios=(Scenario(8, 3, 2), Scenario(10, 4, 3)),
     policies=("cppl", "epsilon-greedy", "mm"),
     repetitions=7,
@@ -78,7 +79,7 @@ def test_a_smaller_study_in_the_same_folder_hides_nothing(tmp_path):
     assert computed(tmp_path, part).plan == whole.plan
     assert contents(tmp_path) == before
     more = computed(tmp_path, replace(part, policies=("random",), repetitions=4))
-    counts = {policy: found.repetitions for (scenario, policy), found in more.summaries().items() if scenario.n == 8}
+    counts = {policy: found.repetitions for (scenario, policy), found in more.summaries("best_arm").items() if scenario.n == 8}
     assert counts == {"random": 4, "cppl": 7, "epsilon-greedy": 7, "mm": 7}
     assert more.plan.policies[0] == "random"  # what was asked for last is compared with the others
 
@@ -88,7 +89,7 @@ def test_pairs_are_of_the_same_repetition(tmp_path):
     results = computed(tmp_path, plan)
     ends = {policy: curves[:, -1] for (_, policy), curves in results.load("best_arm").items()}
     next((tmp_path / "blocks").rglob("cppl*/00000-00005.npz")).unlink()
-    (compared,) = Results.open(tmp_path).comparisons().values()
+    (compared,) = Results.open(tmp_path).comparisons("best_arm").values()
     assert compared.difference == pytest.approx(np.mean(ends["cppl"][5:] - ends["max-theta"][5:]))
 
 
@@ -118,7 +119,7 @@ def test_a_policy_of_ones_own_that_changed_or_is_away(tmp_path, monkeypatch):
         computed(tmp_path / "out", plan)
     code.unlink()
     sys.modules.pop("changing")
-    assert len(Results.open(tmp_path / "out").summaries()) == 2
+    assert len(Results.open(tmp_path / "out").summaries("best_arm")) == 2
 
 
 def test_a_policy_that_fails_is_named(tmp_path, monkeypatch):
@@ -265,7 +266,7 @@ def test_figures_and_report_are_whole(tmp_path):
     plan = replace(SMALL, policies=("cppl", "cppl(omega=0.5)", "random"))
     results = computed(tmp_path, plan)
     figures = write_figures(results)
-    assert [path.name for path in figures] == ["regret.png", "regret.svg", "top-k-regret.png", "top-k-regret.svg"]
+    assert [path.name for path in figures] == ["best-arm.png", "best-arm.svg", "top-k.png", "top-k.svg"]
     assert figures[0].read_bytes().startswith(b"\x89PNG")
     drawing = figures[1].read_text()
     page = write_report(results).read_text()
@@ -275,12 +276,12 @@ def test_figures_and_report_are_whole(tmp_path):
     assert page.count("data:image/png;base64,") == 2
     assert "http" not in page.replace("http-equiv", "")
     assert "(8, 3, 2)" in page
-    assert command(plan, "out") in page.replace("&#x27;", "'").replace(tmp_path.name, "out")
+    assert plan.command("out") in page.replace("&#x27;", "'").replace(tmp_path.name, "out")
 
 
 def test_the_command_in_the_report_computes_the_same_study():
-    assert command(Plan(), "out") == "preselect study synthetic --out out"
-    assert command(SMALL, "out") == (
+    assert SyntheticPlan().command("out") == "preselect study synthetic --out out"
+    assert SMALL.command("out") == (
         "preselect study synthetic --scenario 8,3,2 --scenario 10,4,3 --policies 'cppl,epsilon-greedy,mm'"
         " --horizon 120 --reps 7 --out out"
     )

@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -16,17 +17,70 @@ from preselect.environments import VARIATIONS
 from preselect.environments.synthetic import FEEDBACKS
 from preselect.errors import PreselectError
 from preselect.policies import names
-from preselect.study import plan as plans
-from preselect.study.plan import Plan, Scenario, Task
-from preselect.study.regret import Summary
+from preselect.study.plan import Plan, Task
 from preselect.study.report import laid_out
-from preselect.study.results import MEASURES, Results
+from preselect.study.results import Results
 from preselect.study.runner import run
+from preselect.study.statistics import Summary
+from preselect.study.synthetic import Scenario, SyntheticPlan
 
-_DEFAULT = Plan()
+_DEFAULT = SyntheticPlan()
 _FORMAT = click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _common(folder: str, policies: Sequence[str], repetitions: int) -> Callable[[_Command], _Command]:
+    """The options that every study has."""
+    ours = ", ".join(names.POLICIES)
+    options = (
+        click.option("--out", type=click.Path(path_type=Path), default=Path(folder), show_default=True,
+                     help="Folder for results; a folder with unfinished results of the same study is gone on with."),
+        click.option("--policies", multiple=True, metavar="NAMES",
+                     help=f"Comma-separated: {ours}, with parameters as in 'cppl(omega=0.5)', or your own as "
+                     f"module:Class. The first one is compared with the others.  [default: {','.join(policies)}]"),
+        click.option("--reps", type=int, default=repetitions, show_default=True,
+                     help="Repetitions; more of them can be added later to the same folder."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Everything random follows from it."),
+        click.option("--workers", type=int, default=-1,
+                     help="Processes; results do not depend on it.  [default: one per core]"),
+        click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler instead."),
+        _FORMAT,
+    )  # fmt: skip
+
+    def decorated(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def _policies(given: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name for text in given for name in names.split(text)))
+    if given and not found:
+        raise click.BadParameter(f"must name at least one policy, got {list(given)}")
+    return found or default
+
+
+def _carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: str) -> None:
+    """Compute what is missing, with progress; draw, report and print."""
+    if workers < -1 or workers == 0:
+        raise click.BadParameter(f"must be a number of processes, or -1 for one per core, got {workers}")
+    from preselect.study.figures import write_figures
+    from preselect.study.report import write_report
+
+    results = Results.create(out, plan)
+    total = sum(1 for _ in plan.tasks())
+    done = total - len(results.pending(plan))
+    with _keeping(results, plan, total), _progress(done, total) as advance:
+        run(results, plan, workers=workers, cluster=cluster, report=advance)
+    with _keeping(results, plan, total):
+        write_figures(results)
+        report = write_report(results)
+    _print(results, style)
+    click.echo(f"report: {report}", err=True)
 
 
 @click.group()
@@ -41,25 +95,11 @@ def study() -> None:
 
 @study.command()
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("results/synthetic"),
-    show_default=True,
-    help="Folder for results; a folder with unfinished results of the same study is gone on with.",
-)
-@click.option(
     "--scenario",
     "scenarios",
     multiple=True,
     metavar="N,D,K",
     help="Arms, features, choices; may be given several times.  [default: n 20, 50, 100 × (d, k) (5, 3), (10, 5), (20, 10)]",
-)
-@click.option(
-    "--policies",
-    multiple=True,
-    metavar="NAMES",
-    help=f"Comma-separated: {', '.join(names.POLICIES)}, with parameters as in 'cppl(omega=0.5)', "
-    f"or your own as module:Class. The first one is compared with the others.  [default: {','.join(_DEFAULT.policies)}]",
 )
 @click.option(
     "--feedback",
@@ -77,35 +117,23 @@ def study() -> None:
 )
 @click.option("--horizon", type=int, default=_DEFAULT.horizon, show_default=True, help="Rounds.")
 @click.option(
-    "--reps",
-    type=int,
-    default=_DEFAULT.repetitions,
-    show_default=True,
-    help="Repetitions; more of them can be added later to the same folder.",
-)
-@click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Everything random follows from it.")
-@click.option(
-    "--workers", type=int, default=-1, help="Processes; results do not depend on it.  [default: one per core]"
-)
-@click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler instead.")
-@click.option(
     "--quick", is_flag=True, help="10 repetitions of 500 rounds, unless said otherwise: a minute instead of many."
 )
-@_FORMAT
+@_common("results/synthetic", _DEFAULT.policies, _DEFAULT.repetitions)
 @click.pass_context
 def synthetic(
     context: click.Context,
-    out: Path,
     scenarios: tuple[str, ...],
-    policies: tuple[str, ...],
     feedback: str,
     variation: str,
     horizon: int,
+    quick: bool,
+    out: Path,
+    policies: tuple[str, ...],
     reps: int,
     seed: int,
     workers: int,
     cluster: str | None,
-    quick: bool,
     style: str,
 ) -> None:
     """The paper's synthetic study: cumulative regret of policies, by scenario.
@@ -115,33 +143,16 @@ def synthetic(
     blocks are kept at once: interrupt it and give the same command again to go on.
     """  # fmt: skip
     given = {name for name in ("horizon", "reps") if _was_given(context, name)}
-    plan = Plan(
-        scenarios=tuple(dict.fromkeys(Scenario.parse(text) for text in scenarios)) or plans.DEFAULT_SCENARIOS,
-        policies=tuple(dict.fromkeys(name for text in policies for name in names.split(text)))
-        or plans.DEFAULT_POLICIES,
+    plan = SyntheticPlan(
+        scenarios=tuple(dict.fromkeys(Scenario.parse(text) for text in scenarios)) or _DEFAULT.scenarios,
+        policies=_policies(policies, _DEFAULT.policies),
         repetitions=10 if quick and "reps" not in given else reps,
         horizon=500 if quick and "horizon" not in given else horizon,
         feedback=feedback,
         variation=variation,
         seed=seed,
     )
-    if workers < -1 or workers == 0:
-        raise click.BadParameter(f"must be a number of processes, or -1 for one per core, got {workers}")
-    if policies and not any(names.split(text) for text in policies):
-        raise click.BadParameter(f"must name at least one policy, got {list(policies)}")
-    from preselect.study.figures import write_figures
-    from preselect.study.report import write_report
-
-    results = Results.create(out, plan)
-    total = sum(1 for _ in plan.tasks())
-    done = total - len(results.pending(plan))
-    with _keeping(results, plan, total), _progress(done, total, plan) as advance:
-        run(results, plan, workers=workers, cluster=cluster, report=advance)
-    with _keeping(results, plan, total):
-        write_figures(results)
-        report = write_report(results)
-    _print(results, style)
-    click.echo(f"report: {report}", err=True)
+    _carry_out(plan, out, workers, cluster, style)
 
 
 @study.command()
@@ -157,7 +168,7 @@ def _was_given(context: click.Context, name: str) -> bool:
 
 
 @contextmanager
-def _progress(done: int, total: int, plan: Plan) -> Iterator[Callable[[Task], None]]:
+def _progress(done: int, total: int) -> Iterator[Callable[[Task], None]]:
     """A bar with the time left on a terminal; a line now and then elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:
@@ -176,7 +187,7 @@ def _progress(done: int, total: int, plan: Plan) -> Iterator[Callable[[Task], No
             print(f"{finished} of {total} blocks", file=sys.stderr, flush=True)
 
     if done < total:
-        print(f"{done} of {total} blocks are there, {plan.horizon} rounds each repetition", file=sys.stderr, flush=True)
+        print(f"{done} of {total} blocks are there", file=sys.stderr, flush=True)
     yield line
 
 
@@ -195,14 +206,16 @@ def _print(results: Results, style: str) -> None:
     if style == "json":
         click.echo(json.dumps(_as_json(results), indent=2, allow_nan=False))
         return
-    plan, found = results.plan, results.summaries()
+    plan = results.plan
+    measure, (_, _, label) = next(iter(plan.measures.items()))
+    found = results.summaries(measure)
     if not found:
         raise PreselectError(f"{results.folder} holds no finished block yet")
     unfinished = len(results.pending(plan))
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
     header, *rows = laid_out(plan, {key: _cell(summary) for key, summary in found.items()}, "–")
-    table = Table(title=f"cumulative regret after {plan.horizon} rounds, mean ± standard error (repetitions)")
+    table = Table(title=f"{label} in the end, mean ± standard error (repetitions)")
     for place, name in enumerate(header):
         table.add_column(name, justify="right" if place else "left")
     for row in rows:
@@ -216,11 +229,11 @@ def _cell(summary: Summary) -> str:
 
 def _as_json(results: Results) -> dict[str, object]:
     rows = [
-        {**scenario._asdict(), "policy": policy, "regret": measure, **asdict(summary)}
-        for measure in MEASURES
+        {**scenario._asdict(), "policy": policy, "measure": measure, **asdict(summary)}
+        for measure in results.plan.measures
         for (scenario, policy), summary in results.summaries(measure).items()
     ]
-    paired = [row for measure in MEASURES for row in results.paired_rows(measure)]
+    paired = [row for measure in results.plan.measures for row in results.paired_rows(measure)]
     return {"parameters": results.plan.as_json(), "summary": _plain(rows), "paired": _plain(paired)}
 
 

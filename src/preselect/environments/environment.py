@@ -2,6 +2,9 @@
 
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from preselect.context import Context, Floats
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
@@ -22,5 +25,8 @@ class Environment(Protocol):
     def outcome(self, decision: Decision) -> Outcome:
         """What the decision leads to in this round."""
 
-    def utilities(self) -> Floats | None:
-        """True log-utilities of all arms in this round, or None where nobody knows them."""
+    def truth(self) -> Floats:
+        """What is to be known of this round to judge a choice: the true log-utilities of all arms, for instance."""
+
+    def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
+        """What each of some rounds adds to the sums that policies are judged by, given its truth and the choice."""

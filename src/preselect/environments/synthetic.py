@@ -7,9 +7,11 @@ Rounds are made many at a time, which keeps the cost of a round below that of a 
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from preselect.context import Floats
 from preselect.decision import Decision
+from preselect.environments.regret import regrets
 from preselect.errors import InputError
 from preselect.outcomes import Outcome, Ranking, Winner
 
@@ -57,10 +59,14 @@ class Synthetic:
             return Winner(arms[perturbed.argmax()])
         return Ranking(arms[np.argsort(-perturbed)])
 
-    def utilities(self) -> Floats:
+    def truth(self) -> Floats:
         """True log-utilities of all arms in this round."""
         known: Floats = self._utilities[self._now]
         return known
+
+    def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
+        """Regret of the best arm and of the set."""
+        return regrets(truths, arms)
 
     def _draw_theta(self) -> Floats:
         return self._generator.random(self.d)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from preselect.study.regret import standard_error
 from preselect.study.results import Results
+from preselect.study.statistics import standard_error
 
 _STYLES = {
     "cppl": ("#D55E00", "-"),
@@ -26,7 +26,7 @@ _STYLES = {
     "epoch-greedy": ("#882255", "--"),
 }
 _SPARE_STYLES = [("#CC79A7", "-"), ("#56B4E9", "--"), ("#000000", "-."), ("#882255", ":"), ("#0072B2", ":")]
-_YLABELS = {"best_arm": "cumulative regret", "top_k": "cumulative top-k regret"}
+_YARDSTICK_STYLES = [("#888888", (0, (1, 1))), ("#888888", (0, (3, 1, 1, 1))), ("#888888", (0, (6, 2)))]
 
 
 def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
@@ -35,19 +35,23 @@ def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
     return {policy: _STYLES.get(policy) or next(spare) for policy in policies}
 
 
-def regret_figure(results: Results, measure: str = "best_arm") -> Any:
-    """Mean cumulative regret with standard errors, one panel per scenario, on a logarithmic scale."""
+def figure(results: Results, measure: str) -> Any:
+    """Means of what adds up, with standard errors, one panel per scenario, on a logarithmic scale."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    plan, curves, rounds = results.plan, results.load(measure), results.plan.checkpoints
+    plan, curves = results.plan, results.load(measure)
     columns = min(3, len(plan.scenarios))
     lines = math.ceil(len(plan.scenarios) / columns)
     with mpl.rc_context({"svg.hashsalt": "preselect", "font.size": 9}):
-        figure = Figure(figsize=(max(6.0, 3.5 * columns), 2.5 * lines + 1.2), layout="constrained")
-        panels = figure.subplots(lines, columns, squeeze=False, sharey="row")
+        drawing = Figure(figsize=(max(6.0, 3.5 * columns), 2.5 * lines + 1.2), layout="constrained")
+        panels = drawing.subplots(lines, columns, squeeze=False, sharey=plan.shares_scale and "row")
         for place, scenario in enumerate(plan.scenarios):
-            panel = panels[place // columns, place % columns]
+            panel, rounds = panels[place // columns, place % columns], plan.checkpoints(scenario)
+            for (name, total), (colour, dash) in zip(
+                plan.yardsticks(scenario, measure).items(), cycle(_YARDSTICK_STYLES), strict=False
+            ):
+                panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
             for policy, (colour, dash) in styles(plan.policies).items():
                 values = curves.get((scenario, policy))
                 if values is None:
@@ -56,40 +60,48 @@ def regret_figure(results: Results, measure: str = "best_arm") -> Any:
                 panel.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.6, label=policy)
                 panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.35, lw=0)
             panel.set_yscale("log")
-            panel.set_xlim(0, plan.horizon)
-            panel.set_title(f"n = {scenario.n}, d = {scenario.d}, k = {scenario.k}", fontsize=9)
+            panel.set_xlim(0, rounds[-1])
+            panel.set_title(plan.describe(scenario), fontsize=9)
             panel.grid(alpha=0.3)
             if place % columns == 0:
-                panel.set_ylabel(_YLABELS[measure])
+                panel.set_ylabel(plan.measures[measure].label)
             if place + columns >= len(plan.scenarios):
                 panel.set_xlabel("round")
         for panel in panels.ravel()[len(plan.scenarios) :]:
             panel.remove()
-        for row in panels:  # rows share their scale, which is cut below only when all lines are there
-            row[0].set_ylim(bottom=max(row[0].get_ylim()[0], row[0].get_ylim()[1] / 3000))
+        for panel in drawing.axes:  # cut below only when all lines are there, because rows may share their scale
+            panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))
         labels = {
             policy: handle
-            for panel in figure.axes
+            for panel in drawing.axes
             for handle, policy in zip(*panel.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(
+        drawing.legend(
             labels.values(), labels, loc="outside lower center", ncols=min(5, max(1, len(labels))), frameon=False
         )
         repetitions = max((len(values) for values in curves.values()), default=0)
-        figure.suptitle(
-            f"variation: {plan.variation}, feedback: {plan.feedback}\n"
-            f"mean ± standard error of {repetitions} repetitions, log scale",
+        drawing.suptitle(
+            f"{plan.about}\nmean ± standard error of {repetitions} repetitions, log scale",
             fontsize=10,
         )
-    return figure
+    return drawing
 
 
 def write_figures(results: Results) -> list[Path]:
-    """The figure of each regret as PNG and SVG."""
+    """The figure of each measure as PNG and SVG."""
     written = []
-    for measure, name in (("best_arm", "regret"), ("top_k", "top-k-regret")):
-        figure = regret_figure(results, measure)
+    for measure in results.plan.measures:
+        drawing = figure(results, measure)
         for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
-            written.append(results.folder / f"{name}.{suffix}")
-            figure.savefig(written[-1], **options)
+            written.append(results.folder / f"{file_name(measure)}.{suffix}")
+            drawing.savefig(written[-1], **options)
     return written
+
+
+def file_name(measure: str) -> str:
+    """Name of a measure's figure, without suffix.
+
+    >>> file_name("top_k")
+    'top-k'
+    """
+    return measure.replace("_", "-")

@@ -7,15 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from preselect.study.plan import DEFAULT_POLICIES, DEFAULT_SCENARIOS, Plan, Scenario
-from preselect.study.regret import Summary
-from preselect.study.results import MEASURES, Results
+from preselect.study.figures import file_name
+from preselect.study.plan import Plan, Scenario
+from preselect.study.results import Results
+from preselect.study.statistics import Summary
 
-_TITLES = {
-    "best_arm": ("Regret of the best arm", "the paper's: what the best chosen arm lacks of the best arm's utility"),
-    "top_k": ("Regret of the set", "what the chosen k lack of the summed utility of the k best arms"),
-}
-_FIGURES = {"best_arm": "regret.png", "top_k": "top-k-regret.png"}
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
 h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } .note { color: #555 }
@@ -24,21 +20,6 @@ th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e
 th { border-bottom: 2px solid #888 } td:first-child, th:first-child { text-align: left }
 td.best { font-weight: 700 } img { max-width: 100% } pre { background: #f4f4f4; padding: .8rem; overflow-x: auto }
 """
-
-
-def command(plan: Plan, folder: str) -> str:
-    """The command that computes this study again."""
-    defaults = Plan()
-    parts = ["preselect study synthetic"]
-    if plan.scenarios != DEFAULT_SCENARIOS:
-        parts += [f"--scenario {n},{d},{k}" for n, d, k in plan.scenarios]
-    if plan.policies != DEFAULT_POLICIES:
-        parts += [f"--policies '{','.join(plan.policies)}'"]
-    options = {name: name for name in ("horizon", "feedback", "variation", "seed")} | {"repetitions": "reps"}
-    for name, option in options.items():
-        if getattr(plan, name) != getattr(defaults, name):
-            parts.append(f"--{option} {getattr(plan, name)}")
-    return " ".join([*parts, f"--out {folder}"])
 
 
 def write_report(results: Results) -> Path:
@@ -51,30 +32,29 @@ def write_report(results: Results) -> Path:
 def _page(results: Results) -> str:
     plan = results.plan
     manifest = json.loads((results.folder / "manifest.json").read_text())
-    sections = "".join(_measure(results, measure) for measure in MEASURES)
+    sections = "".join(_measure(results, measure) for measure in plan.measures)
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>Synthetic study</title><style>{_STYLE}</style>"
-        f"<h1>Synthetic study</h1><p class='note'>preselect {escape(manifest['version'])}: {escape(plan.variation)} "
-        f"variation, {escape(plan.feedback)} feedback, {plan.horizon} rounds, {plan.repetitions} repetitions, "
-        f"seed {plan.seed}; "
-        f"every policy meets the same arms and the same luck.</p>"
+        f"<title>{plan.title}</title><style>{_STYLE}</style>"
+        f"<h1>{plan.title}</h1><p class='note'>preselect {escape(manifest['version'])}; {escape(plan.about)}; "
+        f"{plan.repetitions} repetitions, seed {plan.seed}; every policy meets the same arms and the same luck.</p>"
         f"{sections}"
         f"<h2>Cost</h2><p class='note'>µs per round in the policy (select + learn), and with the loop around it.</p>"
         f"{_costs(results)}"
-        f"<h2>Again</h2><pre>{escape(command(plan, results.folder.name))}</pre>"
+        f"<h2>Again</h2><pre>{escape(plan.command(results.folder.name))}</pre>"
         f"<h2>Parameters</h2><pre>{escape(json.dumps(manifest, indent=2, ensure_ascii=False))}</pre></html>\n"
     )
 
 
 def _measure(results: Results, measure: str) -> str:
-    title, meaning = _TITLES[measure]
-    image = base64.b64encode((results.folder / _FIGURES[measure]).read_bytes()).decode()
+    title, meaning, _ = results.plan.measures[measure]
+    image = base64.b64encode((results.folder / f"{file_name(measure)}.png").read_bytes()).decode()
     return (
-        f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}, relatively.</p>"
+        f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}.</p>"
         f"<img alt='{title} over the rounds, one panel per scenario' src='data:image/png;base64,{image}'>"
         f"<h3>At the horizon</h3><p class='note'>mean ± standard error; in brackets the median and the 5 % and 95 % "
-        f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_paired(results, measure)}"
+        f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_yardsticks(results, measure)}"
+        f"{_paired(results, measure)}"
     )
 
 
@@ -85,6 +65,19 @@ def _summary(results: Results, measure: str) -> str:
         for scenario, _ in found
     }
     return _grid(plan, {key: _cell(summary, smallest[key[0]]) for key, summary in found.items()})
+
+
+def _yardsticks(results: Results, measure: str) -> str:
+    plan = results.plan
+    found = {scenario: plan.yardsticks(scenario, measure) for scenario in plan.scenarios}
+    named = list(dict.fromkeys(name for values in found.values() for name in values))
+    if not named:
+        return ""
+    rows = [
+        [escape(str(scenario)), *(f"{values[name]:.1f}" if name in values else "–" for name in named)]
+        for scenario, values in found.items()
+    ]
+    return f"<p class='note'>What choices that learn nothing add up to:</p>{_table([plan.heading, *named], rows)}"
 
 
 def _cell(summary: Summary, smallest: float) -> str:
@@ -104,10 +97,10 @@ def _paired(results: Results, measure: str) -> str:
     ]  # fmt: skip
     return (
         f"<h3>{escape(plan.policies[0])} against the others, repetition by repetition</h3>"
-        f"<p class='note'>Negative differences favour {escape(plan.policies[0])}. Regret has a heavy right tail: the "
+        f"<p class='note'>Negative differences favour {escape(plan.policies[0])}. Sums have heavy right tails: the "
         f"mean is compared by a normal approximation (from 30 repetitions on), "
         f"and who is smaller more often by a sign test.</p>"
-        + _table(["(n, d, k)", "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
+        + _table([plan.heading, "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
     )
 
 
@@ -123,7 +116,7 @@ def _costs(results: Results) -> str:
 
 def laid_out(plan: Plan, cells: Mapping[tuple[Scenario, str], str], missing: str) -> list[list[str]]:
     """Scenarios by policies as rows of text, the header first; the longer list goes down, so that lines stay short."""
-    across = [["(n, d, k)", *plan.policies]]
+    across = [[plan.heading, *plan.policies]]
     across += [
         [str(scenario), *(cells.get((scenario, policy), missing) for policy in plan.policies)]
         for scenario in plan.scenarios

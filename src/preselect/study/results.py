@@ -2,8 +2,8 @@
 
 manifest.json    version, parameters, seeds, software
 blocks/          one file per (scenario, policy, block of repetitions), written when it is finished
-curves.npz       cumulative regret at the checkpoints, arranged by scenario and policy
-summary.csv      regret at the horizon, one row per scenario and policy
+curves.npz       what was measured, summed up to the checkpoints, arranged by scenario and policy
+summary.csv      the sums at the horizon, one row per scenario and policy
 paired.csv       the first policy compared with each other one, on common random numbers
 timing.csv       µs per round; the one file that differs from run to run
 """
@@ -27,12 +27,9 @@ from preselect.errors import PreselectError, StateFileError
 from preselect.policies import names
 from preselect.study.plan import Plan, Scenario, Task
 from preselect.study.play import Repetition
-from preselect.study.regret import Comparison, Summary, compare, summarise
+from preselect.study.statistics import Comparison, Summary, compare, summarise
 
 KIND = "StudyBlock"
-MEASURES = ("best_arm", "top_k")
-
-
 Key: TypeAlias = tuple[Scenario, str]
 
 
@@ -77,10 +74,9 @@ class Results:
     @classmethod
     def open(cls, folder: Path) -> "Results":
         """The results in a folder."""
-        parameters = _read(folder / "manifest.json")["parameters"]
+        manifest = _read(folder / "manifest.json")
         try:
-            scenarios = tuple(Scenario(*numbers) for numbers in parameters.pop("scenarios"))
-            return cls(folder, Plan(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters))
+            return cls(folder, Plan.kinds[manifest["study"]].from_json(manifest["parameters"]))
         except (TypeError, KeyError) as error:
             raise ResultsError(f"{folder / 'manifest.json'} is not one of this version: {error}") from None
 
@@ -90,7 +86,7 @@ class Results:
             self._finished = {}
             for scenario in self.plan.scenarios:
                 for policy in self.plan.policies:
-                    blocks = self._blocks(self.plan.task(scenario, policy, 0, 1))
+                    blocks = self._blocks(Task(self.plan, scenario, policy, 0, 1))
                     if blocks:
                         self._finished[scenario, policy] = _joined(blocks)
         return self._finished
@@ -102,9 +98,9 @@ class Results:
             try:
                 file = state.read(path).expect(KIND)
                 first, last = file.header["task"]["first"], file.header["task"]["last"]
-                same = file.header["task"] == json.loads(json.dumps(asdict(replace(task, first=first, last=last))))
-                shape = (last - first, len(self.plan.checkpoints))
-                if same and all(file.arrays[measure].shape == shape for measure in MEASURES):
+                same = file.header["task"] == json.loads(json.dumps(replace(task, first=first, last=last).header()))
+                shape = (last - first, len(self.plan.checkpoints(task.scenario)))
+                if same and all(file.arrays[measure].shape == shape for measure in self.plan.measures):
                     found.append((int(first), file.arrays))
             except (StateFileError, KeyError, TypeError):
                 continue
@@ -124,13 +120,12 @@ class Results:
         """Keep a finished block, whole or not at all."""
         self._finished = None
         path = self.folder / "blocks" / task.file
-        arrays = {
-            name: np.array([getattr(repetition, name) for repetition in repetitions])
-            for name in (*MEASURES, "policy_seconds", "seconds")
-        }
+        arrays = {name: np.array([one.sums[name] for one in repetitions]) for name in self.plan.measures}
+        arrays["policy_seconds"] = np.array([one.policy_seconds for one in repetitions])
+        arrays["seconds"] = np.array([one.seconds for one in repetitions])
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            state.write(path, KIND, {"task": asdict(task)}, arrays)
+            state.write(path, KIND, {"task": task.header()}, arrays)
         except OSError as error:
             raise ResultsError(f"cannot write results to {path}: {error.strerror or error}") from None
 
@@ -138,11 +133,11 @@ class Results:
         """One array of all that is finished, a row for each repetition."""
         return {key: found.arrays[name] for key, found in self.finished().items()}
 
-    def summaries(self, measure: str = "best_arm") -> dict[Key, Summary]:
-        """Regret at the horizon."""
+    def summaries(self, measure: str) -> dict[Key, Summary]:
+        """The sum at the horizon."""
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 
-    def comparisons(self, measure: str = "best_arm") -> dict[Key, Comparison]:
+    def comparisons(self, measure: str) -> dict[Key, Comparison]:
         """The first policy against each other one, over the repetitions that both have."""
         finished, found = self.finished(), {}
         for scenario in self.plan.scenarios:
@@ -158,18 +153,20 @@ class Results:
     def costs(self) -> dict[Key, tuple[float, float]]:
         """µs per round, of the policy alone and with the loop around it."""
         policy, whole = self.load("policy_seconds"), self.load("seconds")
-        scale = 1e6 / self.plan.horizon
-        return {key: (scale * float(policy[key].mean()), scale * float(whole[key].mean())) for key in policy}
+        scale = {key: 1e6 / self.plan.horizon_of(key[0]) for key in policy}
+        return {key: (scale[key] * float(policy[key].mean()), scale[key] * float(whole[key].mean())) for key in policy}
 
     def write_tables(self) -> None:
         """Write what is derived from the blocks: curves, summary, paired comparisons, timing."""
-        curves: dict[str, NDArray[Any]] = {"rounds": self.plan.checkpoints}
+        curves: dict[str, NDArray[Any]] = {}
         summary, paired, timing = [], [], []
-        for measure in MEASURES:
+        for measure in self.plan.measures:
             for (scenario, policy), values in self.load(measure).items():
-                curves[f"{measure}|{scenario.n},{scenario.d},{scenario.k}|{policy}"] = values
+                where = ",".join(map(str, scenario))
+                curves[f"rounds|{where}"] = self.plan.checkpoints(scenario)
+                curves[f"{measure}|{where}|{policy}"] = values
             for (scenario, policy), found in self.summaries(measure).items():
-                summary.append({**scenario._asdict(), "policy": policy, "regret": measure, **asdict(found)})
+                summary.append({**scenario._asdict(), "policy": policy, "measure": measure, **asdict(found)})
             paired += self.paired_rows(measure)
         for (scenario, policy), (alone, whole) in self.costs().items():
             timing.append({**scenario._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
@@ -184,7 +181,7 @@ class Results:
                 **scenario._asdict(),
                 "policy": self.plan.policies[0],
                 "against": policy,
-                "regret": measure,
+                "measure": measure,
                 **asdict(found),
             }
             for (scenario, policy), found in self.comparisons(measure).items()
@@ -206,6 +203,7 @@ def _joined(blocks: list[tuple[int, dict[str, NDArray[Any]]]]) -> Finished:
 def _manifest(plan: Plan, sources: dict[str, str]) -> dict[str, Any]:
     return {
         "format": "preselect-study",
+        "study": plan.kind,
         "version": preselect.__version__,
         "parameters": plan.as_json(),
         "sources": sources,
@@ -220,6 +218,8 @@ def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan, sources: dic
         raise ResultsError(
             f"{folder} holds results of preselect {version}, this is {preselect.__version__}; choose another folder"
         )
+    if manifest.get("study") != plan.kind:
+        raise ResultsError(f"{folder} holds results of another study, {manifest.get('study')}; choose another folder")
     for name, value in plan.identity.items():
         kept = manifest["parameters"].get(name)
         if kept != value:

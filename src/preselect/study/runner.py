@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from preselect.environments import VARIATIONS
 from preselect.errors import PreselectError
 from preselect.policies import names
 from preselect.study.plan import Plan, Task, checkpoints
@@ -23,22 +22,22 @@ class RunError(PreselectError):
 def run_task(task: Task) -> Block:
     """Play the repetitions of a block. Depends on the task alone, so it gives the same wherever it runs."""
     make, parameters = names.parse(task.policy)
-    n, d, k = task.scenario
+    plan, scenario = task.plan, task.scenario
 
     def repeat(repetition: int, horizon: int) -> Repetition:
         environment_seed, policy_seed = task.seeds(repetition)
-        environment = VARIATIONS[task.variation](n, d, feedback=task.feedback, seed=environment_seed)
+        environment = plan.environment(scenario, environment_seed)
         try:
-            policy = make(**{"d": d, "seed": policy_seed, **parameters})
-            return play(policy, environment, k, checkpoints(horizon))
+            policy = make(**{"d": environment.d, "seed": policy_seed, **parameters})
+            return play(policy, environment, scenario.k, checkpoints(horizon))
         except PreselectError:
             raise
         except Exception as error:
-            place = f"{task.policy} failed at {task.scenario}, repetition {repetition}"
+            place = f"{task.policy} failed at {scenario}, repetition {repetition}"
             raise RunError(f"{place}: {type(error).__name__}: {error}") from error
 
     repeat(task.first, 2)  # compile, or load what was compiled, before the clock runs
-    return task, [repeat(repetition, task.horizon) for repetition in range(task.first, task.last)]
+    return task, [repeat(repetition, plan.horizon_of(scenario)) for repetition in range(task.first, task.last)]
 
 
 def run(

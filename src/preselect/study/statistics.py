@@ -1,30 +1,11 @@
-"""Regret, how it is summed up over repetitions, and how two policies are compared."""
+"""How what a study measures is summed up over repetitions, and how two policies are compared."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from preselect.context import Floats
-
-
-def regrets(u: Floats, arms: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Both regrets of each round, given the true log-utilities (rounds x n) and the choices (rounds x k).
-
-    The paper's: what the best chosen arm lacks of the best arm's utility, relatively. And that of the whole set: what
-    the chosen k lack of the summed utility of the k best arms, relatively.
-
-    >>> best_arm, top_k = regrets(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]]))
-    >>> best_arm.round(6), top_k.round(6)
-    (array([0.5]), array([0.333333]))
-    """
-    k = arms.shape[1]
-    best = np.partition(u, -k, axis=1)[:, -k:]
-    largest = best.max(axis=1, keepdims=True)
-    of_chosen: Floats = np.exp(np.take_along_axis(u, arms, axis=1) - largest)
-    of_best: Floats = np.exp(best - largest)
-    return 1.0 - of_chosen.max(axis=1), 1.0 - of_chosen.sum(axis=1) / of_best.sum(axis=1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect.study.regret import compare, regrets, standard_error, summarise
+from preselect.environments.regret import regrets
+from preselect.study.statistics import compare, standard_error, summarise
 
 
 @given(st.integers(0, 1000))
@@ -17,17 +18,17 @@ def test_regrets_equal_their_formulas(seed):
     arms = np.array([generator.choice(n, k, replace=False) for _ in range(5)])
     for t in range(5):
         v = np.exp(u[t])
-        assert regrets(u, arms)[0][t] == pytest.approx((v.max() - v[arms[t]].max()) / v.max())
+        assert regrets(u, arms)["best_arm"][t] == pytest.approx((v.max() - v[arms[t]].max()) / v.max())
         best = np.sort(v)[-k:].sum()
-        assert regrets(u, arms)[1][t] == pytest.approx((best - v[arms[t]].sum()) / best)
+        assert regrets(u, arms)["top_k"][t] == pytest.approx((best - v[arms[t]].sum()) / best)
 
 
 def test_regret_of_the_best_set_is_zero_and_utilities_may_be_large():
     u = np.array([[700.0, -700.0, 699.0], [0.0, 0.0, 0.0]])
-    best_arm, top_k = regrets(u, np.array([[0, 2], [1, 2]]))
+    best_arm, top_k = regrets(u, np.array([[0, 2], [1, 2]])).values()
     assert best_arm == pytest.approx([0.0, 0.0])
     assert top_k == pytest.approx([0.0, 0.0])
-    assert regrets(u, np.array([[1, 2], [1, 2]]))[0] == pytest.approx([1.0 - np.exp(-1.0), 0.0])
+    assert regrets(u, np.array([[1, 2], [1, 2]]))["best_arm"] == pytest.approx([1.0 - np.exp(-1.0), 0.0])
 
 
 def test_summaries_and_comparisons_equal_scipys():

@@ -1,0 +1,27 @@
+"""Regret: what a choice lacks of the best one, given the true utilities."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect.context import Floats
+
+
+def regrets(u: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
+    """Both regrets of each round, given the true log-utilities (rounds x n) and the choices (rounds x k).
+
+    The paper's: what the best chosen arm lacks of the best arm's utility, relatively. And that of the whole set: what
+    the chosen k lack of the summed utility of the k best arms, relatively.
+
+    >>> found = regrets(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]]))
+    >>> found["best_arm"].round(6), found["top_k"].round(6)
+    (array([0.5]), array([0.333333]))
+    """
+    k = arms.shape[1]
+    best = np.partition(u, -k, axis=1)[:, -k:]
+    largest = best.max(axis=1, keepdims=True)
+    of_chosen: Floats = np.exp(np.take_along_axis(u, arms, axis=1) - largest)
+    of_best: Floats = np.exp(best - largest)
+    return {
+        "best_arm": 1.0 - of_chosen.max(axis=1),
+        "top_k": 1.0 - of_chosen.sum(axis=1) / of_best.sum(axis=1),
+    }

@@ -1,0 +1,1 @@
+"""Satisfiability: formulas, their features, a solver and instances."""

@@ -1,0 +1,55 @@
+"""The paper's 20 parametrizations of SAPS (its supplement): as printed, and as they acted.
+
+Some of the probabilities were drawn negative. The solver that the paper ran, ubcsat, compares them in 32-bit arithmetic
+that wraps around, so that p < 0 acts as 1 - |p|. The printed values are the arms' features; the effective ones are what
+a solver must be given to do the same. One value differs in the data behind the paper: wp of number 10 is 0.7155 there.
+"""
+
+import numpy as np
+
+from preselect.sat.saps import Parameters
+
+NAMES = ("alpha", "rho", "ps", "wp")
+
+PRINTED = np.array(
+    [
+        [1.54114, 0.851212, 0.739441, 0.846641],
+        [1.85872, 0.662701, 0.532759, 0.193693],
+        [1.48834, 0.839351, -0.219562, 0.973629],
+        [0.807838, 0.787876, 0.634953, 0.987749],
+        [1.27937, 0.78502, 0.871624, 0.769004],
+        [1.08792, 0.0999449, 0.624429, -0.271802],
+        [1.65351, 0.828302, 0.711434, 0.952419],
+        [1.45122, 0.515806, 0.804639, -0.202731],
+        [1.6245, 0.553748, 0.464212, 0.419496],
+        [1.40361, 0.728122, 0.743332, 0.733345],
+        [1.92961, 0.91072, 0.995255, 0.958284],
+        [1.40955, 0.740847, -0.0788468, -0.367871],
+        [1.79481, 0.82973, 0.81912, 0.318974],
+        [1.8575, 0.654704, 0.588427, 0.466252],
+        [1.74699, 0.699139, 0.610026, 0.96016],
+        [1.88793, 0.464533, 0.924795, 0.727195],
+        [1.6724, 0.830823, 0.704286, 0.791863],
+        [1.97717, 0.941355, 0.824751, 0.935904],
+        [1.71295, -0.955414, 0.988518, 0.585664],
+        [0.859881, 0.932354, -0.0785504, 0.496108],
+    ]
+)
+PRINTED.setflags(write=False)
+
+
+def effective(printed: tuple[float, float, float, float]) -> Parameters:
+    """What a row of the table made the solver do.
+
+    >>> effective((1.48834, 0.839351, -0.219562, 0.973629)).ps
+    0.780438
+    """
+    alpha, rho, ps, wp = map(float, printed)
+    return Parameters(alpha, rho, _wrapped(ps), _wrapped(wp))
+
+
+def _wrapped(probability: float) -> float:
+    return probability if probability >= 0.0 else 1.0 + probability
+
+
+EFFECTIVE: tuple[Parameters, ...] = tuple(effective(tuple(row)) for row in PRINTED)
