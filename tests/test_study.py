@@ -79,7 +79,9 @@ def test_a_smaller_study_in_the_same_folder_hides_nothing(tmp_path):
     assert computed(tmp_path, part).plan == whole.plan
     assert contents(tmp_path) == before
     more = computed(tmp_path, replace(part, policies=("random",), repetitions=4))
-    counts = {policy: found.repetitions for (scenario, policy), found in more.summaries("best_arm").items() if scenario.n == 8}
+    counts = {
+        policy: found.repetitions for (scenario, policy), found in more.summaries("best_arm").items() if scenario.n == 8
+    }
     assert counts == {"random": 4, "cppl": 7, "epsilon-greedy": 7, "mm": 7}
     assert more.plan.policies[0] == "random"  # what was asked for last is compared with the others
 

@@ -6,6 +6,7 @@ import click
 
 import preselect as library
 from preselect.cli.policies import policies
+from preselect.cli.sat import sat
 from preselect.cli.study import study
 from preselect.errors import PreselectError
 
@@ -39,4 +40,5 @@ def preselect() -> None:
 
 
 preselect.add_command(policies)
+preselect.add_command(sat)
 preselect.add_command(study)

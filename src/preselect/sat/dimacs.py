@@ -5,14 +5,10 @@ clauses that span lines or share one, and the `%` line by which old benchmark fi
 format is an error that names the file and the line: half a formula would be another problem, and easier.
 """
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -21,6 +17,7 @@ from numpy.typing import NDArray
 from preselect.arguments import integer
 from preselect.compiling import compiled
 from preselect.errors import InputError
+from preselect.files import read_bytes, write_bytes
 
 Literals = NDArray[np.int32]
 Integers = NDArray[np.int64]
@@ -29,11 +26,6 @@ MOST_VARIABLES = 2**31 - 1  # literals are 32-bit integers
 
 _READ, _NOT_AN_INTEGER, _BEYOND_THE_HEADER, _NOT_TERMINATED = range(4)
 _NEWLINE, _SPACE, _PERCENT, _MINUS, _ZERO, _COMMENT = b"\n %-0c"
-
-_COMPRESSED = {  # by suffix: the format's name, how its files begin, and how to read and write them
-    ".gz": ("gzip", b"\x1f\x8b", gzip.decompress, lambda text: gzip.compress(text, mtime=0)),
-    ".xz": ("xz", b"\xfd7zXZ\x00", lzma.decompress, lzma.compress),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,12 +96,7 @@ def _require_literals(literals: NDArray[Any], variables: int) -> None:
 
 def read(path: str | PathLike[str]) -> Formula:
     """Read a DIMACS CNF file, plain or compressed; what its bytes begin with says which, not only its name."""
-    name = fspath(path)
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"path must be a file that can be read, got {name!r}: {error.strerror}") from None
-    return parse(_decompress(content, name), name)
+    return parse(read_bytes(path), fspath(path))
 
 
 def parse(text: bytes | str, name: str = "text") -> Formula:
@@ -137,23 +124,7 @@ def write(formula: Formula, path: str | PathLike[str], comments: Iterable[str] =
     lines = [f"c {line}".rstrip() for comment in comments for line in comment.splitlines() or [""]]
     lines.append(f"p cnf {formula.variables} {formula.clauses}")
     lines.extend(" ".join(map(str, [*clause, 0])) for clause in formula)
-    text = ("\n".join(lines) + "\n").encode()
-    compression = _COMPRESSED.get(Path(path).suffix)
-    Path(path).write_bytes(compression[3](text) if compression else text)
-
-
-def _decompress(content: bytes, name: str) -> bytes:
-    for kind, magic, decompress, _ in _COMPRESSED.values():
-        if content.startswith(magic):
-            try:
-                return decompress(content)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-                raise InputError(f"{name} must be a complete {kind} file, got a damaged one: {error}") from None
-    for suffix, (kind, *_) in _COMPRESSED.items():
-        if name.endswith(suffix):
-            began = f"one that begins with {content[:6]!r}"
-            raise InputError(f"{name} must be a {kind} file, got {began}; compress it, or name it without {suffix}")
-    return content
+    write_bytes(path, ("\n".join(lines) + "\n").encode())
 
 
 def _parse_header(content: bytes, name: str) -> tuple[int, int, int, int]:
