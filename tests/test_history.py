@@ -121,7 +121,7 @@ def test_ts_mnl_draws_from_the_posterior_itself():
     density /= density.sum()
     mean, gaussian_mean = density @ grid, policy.theta[0]
     deviation = np.sqrt(density @ (grid - mean) ** 2)
-    draws = np.concatenate([policy._draw(2000)[:, 0] for _ in range(10)])
+    draws = np.concatenate([policy._draw_theta(2000)[:, 0] for _ in range(10)])
     tolerance = 0.05 * deviation  # 20 000 draws, hardly correlated; the Gaussian is off by much more
     assert draws.mean() == pytest.approx(mean, abs=tolerance)
     assert np.std(draws) == pytest.approx(deviation, abs=tolerance)

@@ -46,16 +46,17 @@ def test_draws_are_joint_over_the_arms():
         assert np.allclose(decision.scores - decision.widths, decision.rows @ policy.theta)
 
 
-def test_draws_have_the_mean_and_covariance_of_the_belief():
+@pytest.mark.parametrize("n", [2, 9])  # drawn in the space of the arms, and of theta
+def test_draws_have_the_mean_and_covariance_of_the_belief(n):
     policy = Thompson(d=3, precision=[1.0, 2.0, 4.0], seed=1)
     generator = np.random.default_rng(0)
     for _ in range(30):
         decision = policy.select(generator.random((8, 3)), 3)
         policy.learn(decision, Winner(decision.arms[0]))
-    draws = policy._draw(40_000)
-    spread = np.sqrt(np.outer(policy.P.diagonal(), policy.P.diagonal()))
-    assert np.abs(draws.mean(axis=0) - policy.theta).max() < 4 * np.sqrt(policy.P.diagonal().max() / 40_000)
-    assert np.abs(np.cov(draws.T) - policy.P).max() < 4 * np.sqrt(2 / 40_000) * spread.max()
+    X = generator.random((n, 3))
+    draws, expected = policy._draw(X, X @ policy.theta, 40_000), X @ policy.P @ X.T
+    assert np.abs(draws.mean(axis=1) - X @ policy.theta).max() < 4 * np.sqrt(expected.max() / 40_000)
+    assert np.abs(np.cov(draws) - expected).max() < 5 * np.sqrt(2 / 40_000) * expected.max()
 
 
 def test_without_spread_it_is_greedy():

@@ -96,6 +96,12 @@ class StructuredContext:
         """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
         return self.arms @ (thetas.reshape(len(thetas), -1, len(self.context)) @ self.context).T
 
+    def covariance(self, P: Floats) -> Floats:
+        """X P X', n x n: the covariance of the utilities if P is that of θ."""
+        z, _, contracted = self.contract(P[0], P)
+        covariance: Floats = z @ contracted @ z.T
+        return covariance
+
     def require_finite(self) -> None:
         """Raise an error that names the first entry which is NaN or infinite."""
         require_finite(self.arms, "arms of X")
@@ -137,6 +143,10 @@ class OneHotContext(StructuredContext):
         """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
         u: Floats = (thetas.reshape(len(thetas), self.n_arms, -1) @ self.context).T
         return u if self.ids is None else u[self.ids]
+
+    def covariance(self, P: Floats) -> Floats:
+        """X P X', n x n: the covariance of the utilities if P is that of θ."""
+        return self.contract(P[0], P, True)[2]
 
     def require_finite(self) -> None:
         """Raise an error that names the first entry which is NaN or infinite."""

@@ -12,6 +12,7 @@ from preselect.policies.linear import LinearPolicy, per_feature, saved
 from preselect.policies.policy import Mask, described
 
 _COVER_DRAWS = 64
+_JITTER = 1e-10  # arms may be equal, and their covariance singular
 
 
 class GaussianPolicy(LinearPolicy):
@@ -44,14 +45,23 @@ class GaussianPolicy(LinearPolicy):
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         if self.choose == "best":
             return super()._choose(context, k, eligible)
-        scores, widths = self._score(context)
+        scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
         arms = np.empty(k, dtype=np.int64)
-        kernels.cover(utilities(context, self._draw(_COVER_DRAWS)), scores - widths, eligible, arms)
+        kernels.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
         return described(context, arms, scores, widths)
 
-    def _draw(self, draws: int) -> Floats:
-        """Joint draws of theta from the belief, as rows."""
-        return self.theta + self._generator.standard_normal((draws, self.d)) @ np.linalg.cholesky(self.P).T
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
+        """Joint draws of the utilities of all arms from the belief, n x draws, given their means u.
+
+        Of the utilities themselves if there are fewer arms than features, of theta otherwise: the same distribution.
+        """
+        n = len(u)
+        if n < self.d:
+            covariance = _covariance(context, self.P)
+            covariance[np.diag_indices(n)] += _JITTER * covariance.trace() / n
+            return u[:, None] + np.linalg.cholesky(covariance) @ self._generator.standard_normal((n, draws))
+        thetas = self._generator.standard_normal((draws, self.d)) @ np.linalg.cholesky(self.P).T
+        return u[:, None] + utilities(context, thetas)
 
     def _refresh(self) -> None:
         """P from A, which undoes the rounding of many small updates."""
@@ -62,6 +72,15 @@ def refresh(A: Floats, P: Floats) -> None:
     """P = inv(A), symmetric."""
     inverse = np.linalg.inv(A)
     P[:] = 0.5 * (inverse + inverse.T)
+
+
+def _covariance(context: Context, P: Floats) -> Floats:
+    """X P X', n x n."""
+    if isinstance(context, StructuredContext):
+        return context.covariance(P)
+    X = np.asarray(context, dtype=np.float64)
+    covariance: Floats = X @ P @ X.T
+    return covariance
 
 
 def utilities(context: Context, thetas: Floats) -> Floats:

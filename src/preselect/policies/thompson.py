@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from preselect.arguments import number, one_of
 from preselect.context import Context, Floats
-from preselect.policies.gaussian import utilities
 from preselect.policies.online import OnlineNewton
 from preselect.policies.policy import Mask, candidates, described
 
@@ -44,8 +43,8 @@ class Thompson(OnlineNewton):
         self.draws = one_of(draws, "draws", ("one", "slot"))
         self.scale = number(scale, "scale", least=0.0)
 
-    def _draw(self, draws: int) -> Floats:
-        return self.theta + self.scale * (super()._draw(draws) - self.theta)
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
+        return u[:, None] + self.scale * (super()._draw(context, u, draws) - u[:, None])
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         if self.choose == "cover":
@@ -53,10 +52,10 @@ class Thompson(OnlineNewton):
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         left = candidates(eligible, len(estimate))
         if self.draws == "one":
-            drawn = utilities(context, self._draw(1))[:, 0]
+            drawn = self._draw(context, estimate, 1)[:, 0]
             arms = self._best(drawn, left, k)
         else:
-            by_slot = utilities(context, self._draw(k))
+            by_slot = self._draw(context, estimate, k)
             arms, drawn = np.empty(k, dtype=np.int64), np.empty(len(estimate))
             for slot in range(k):
                 arms[slot : slot + 1] = self._best(by_slot[:, slot], left, 1)

@@ -54,14 +54,18 @@ class TSMNL(WholeHistory):
         if self.choose == "cover":
             return super()._choose(context, k, eligible)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
-        drawn = utilities(context, self._draw(1))[:, 0]
+        drawn = self._draw(context, estimate, 1)[:, 0]
         return described(context, self._best(drawn, candidates(eligible, len(estimate)), k), drawn, drawn - estimate)
 
-    def _draw(self, draws: int) -> Floats:
-        proposals = super()._draw(draws * self.steps) - self.theta
-        proposals *= np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (len(proposals), 1)))
-        proposals += self.theta
-        chances = np.log(self._generator.random(draws * self.steps))
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:  # noqa: ARG002
+        return utilities(context, self._draw_theta(draws))
+
+    def _draw_theta(self, draws: int) -> Floats:
+        """Draws of theta from the posterior, as rows."""
+        steps = draws * self.steps
+        normal = self._generator.standard_normal((steps, self.d)) @ np.linalg.cholesky(self.P).T
+        proposals = self.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
+        chances = np.log(self._generator.random(steps))
         drawn = np.empty((draws, self.d))
         kernels.metropolis(
             self.history,
