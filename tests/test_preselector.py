@@ -178,11 +178,11 @@ def test_scaling_follows_what_was_seen():
     scaling = Scaling(3)
     for row in rows:
         scaling.learn(row)
-    expected = (rows - np.nanmean(rows, axis=0)) / np.where(
-        np.nanstd(rows, axis=0) > 0, np.nanstd(rows, axis=0), np.inf
-    )
-    np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) / np.sqrt(3), atol=1e-9)
-    assert np.abs(scaling([1e9, -1e9, 1e9])).max() == pytest.approx(3 / np.sqrt(3))
+    logs = np.sign(rows) * np.log1p(np.abs(rows))
+    deviations = np.nanstd(logs, axis=0)
+    expected = (logs - np.nanmean(logs, axis=0)) / np.where(deviations > 1e-9, deviations, np.inf)
+    np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) * 2 / np.sqrt(3), atol=1e-9)
+    assert np.abs(scaling([1e9, -1e9, 1e9])).max() == pytest.approx(6 / np.sqrt(3))
     with pytest.raises(InputError, match="values must be 3 numbers, finite or NaN for missing"):
         scaling.learn([1.0, 2.0, np.inf])
 

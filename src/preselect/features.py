@@ -86,11 +86,13 @@ class Identity:
 
 
 class Scaling:
-    """Scales features by what has been seen of them so far: to mean 0 and deviation 1, and a row of them to length 1.
+    """Scales features by what has been seen of them so far: logarithms to mean 0, and a row of them to length 2.
 
-    For rounds that come one by one, where no data lie ready to fit anything to. A missing value (NaN) counts as the
-    mean. Values are cut off at 3 deviations; a feature that has not varied yet is 0. All are divided by the root of
-    their number, so that many features do not outweigh few: learners' priors are about rows of length 1.
+    For rounds that come one by one, where no data lie ready to fit anything to. Of each value x sign(x) log(1 + |x|) is
+    taken, because counts and sizes spread over orders of magnitude; then mean and deviation are brought to 0 and 1, cut
+    off at 3. A missing value (NaN) counts as the mean; a feature that has not varied yet is 0. All are multiplied by 2
+    and divided by the root of their number, so that many features do not outweigh few: learners' priors are about rows
+    of that length.
 
     >>> scaling = Scaling(2)
     >>> for row in ([1.0, 100.0], [3.0, 300.0], [5.0, np.nan]):
@@ -117,15 +119,19 @@ class Scaling:
         count, mean, squares = self.seen
         deviation = np.sqrt(squares / np.maximum(count, 1.0))
         varied = deviation > 1e-12 * np.abs(mean)
-        away = (np.asarray(values, dtype=np.float64) - mean) / np.where(varied, deviation, np.inf)
-        scaled: Floats = np.nan_to_num(away, nan=0.0).clip(-3.0, 3.0) / np.sqrt(max(self.size, 1))
+        away = (_logarithm(np.asarray(values, dtype=np.float64)) - mean) / np.where(varied, deviation, np.inf)
+        scaled: Floats = np.nan_to_num(away, nan=0.0).clip(-3.0, 3.0) * (2.0 / np.sqrt(max(self.size, 1)))
         return scaled
 
     def _row(self, values: ArrayLike) -> Floats:
         row = as_floats(values, "values", 1)
         if len(row) != self.size or np.isinf(row).any():
             raise InputError(f"values must be {self.size} numbers, finite or NaN for missing, got {values!r:.80}")
-        return row
+        return _logarithm(row)
+
+
+def _logarithm(values: Floats) -> Floats:
+    return np.sign(values) * np.log1p(np.abs(values))
 
 
 class Reduction:

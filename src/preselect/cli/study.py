@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from preselect.environments import VARIATIONS
+from preselect.environments import VARIATIONS, runtimes
 from preselect.environments.synthetic import FEEDBACKS
 from preselect.errors import PreselectError
 from preselect.policies import names
+from preselect.study.aslib import AslibPlan, Race
 from preselect.study.plan import Plan, Task
 from preselect.study.report import laid_out
 from preselect.study.results import Results
 from preselect.study.runner import run
+from preselect.study.saps import Choices, SapsPlan
 from preselect.study.statistics import Summary
 from preselect.study.synthetic import Scenario, SyntheticPlan
 
@@ -89,6 +92,8 @@ def study() -> None:
 
     \b
     preselect study synthetic --quick --out results     the paper's first experiment, small
+    preselect study saps                                its second one, on the table that comes with this
+    preselect study aslib scenarios/*                   races on scenarios that others measured
     preselect study show results                        its table again
     """
 
@@ -153,6 +158,122 @@ def synthetic(
         seed=seed,
     )
     _carry_out(plan, out, workers, cluster, style)
+
+
+@study.command()
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Folder with a table of run times.  [default: the shipped table]"
+)
+@click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; a panel for each.")
+@click.option(
+    "--feedback",
+    type=click.Choice(runtimes.FEEDBACKS),
+    default=SapsPlan.feedback,
+    show_default=True,
+    help="What is seen: drawn from the model, or who is truly fastest.",
+)
+@click.option(
+    "--lambda",
+    "scale",
+    type=float,
+    default=SapsPlan.scale,
+    show_default=True,
+    help="λ of the utilities exp(-λ seconds).",
+)
+@_common("results/saps", SapsPlan.policies, SapsPlan.repetitions)
+def saps(
+    data: Path | None,
+    choices: str,
+    feedback: str,
+    scale: float,
+    out: Path,
+    policies: tuple[str, ...],
+    reps: int,
+    seed: int,
+    workers: int,
+    cluster: str | None,
+    style: str,
+) -> None:
+    """The paper's second study: which parametrizations of SAPS to run on an instance.
+
+    Every instance of the table comes once, in random order; a policy chooses k of the parametrizations by features of
+    both. Drawn in: a random set, the k arms with the largest mean utility, and the best fixed set in hindsight.
+    """
+    plan = SapsPlan(
+        scenarios=tuple(Choices(k) for k in _integers(choices, "k")),
+        policies=_policies(policies, SapsPlan.policies),
+        repetitions=reps,
+        data=None if data is None else str(data),
+        feedback=feedback,
+        scale=scale,
+        seed=seed,
+    )
+    _carry_out(plan, out, workers, cluster, style)
+
+
+@study.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--k", "choices", default="3", show_default=True, help="How many algorithms to race; several as in 2,3,5."
+)
+@click.option("--free-features", is_flag=True, help="Do not add the time for computing features to that of races.")
+@_common("results/aslib", AslibPlan.policies, AslibPlan.repetitions)
+def aslib(
+    folders: tuple[Path, ...],
+    choices: str,
+    free_features: bool,
+    out: Path,
+    policies: tuple[str, ...],
+    reps: int,
+    seed: int,
+    workers: int,
+    cluster: str | None,
+    style: str,
+) -> None:
+    """Races on ASlib scenarios, replayed: FOLDERS of scenarios, instances in random order, the fastest solver wins.
+
+    Where none of the chosen algorithms solves an instance, nobody wins. Reported: PAR10 of the race, the resources that
+    it takes on k cores, and how far above the virtual best solver it is, in units of the gap of the best single solver
+    and of the best fixed set of k, both chosen in hindsight.
+    """
+    plan = AslibPlan(
+        scenarios=tuple(Race(str(folder), k) for folder in folders for k in _integers(choices, "k")),
+        policies=_policies(policies, AslibPlan.policies),
+        repetitions=reps,
+        charge=not free_features,
+        seed=seed,
+    )
+    _carry_out(plan, out, workers, cluster, style)
+    if style == "table":
+        _print_gaps(Results.open(out))
+
+
+def _integers(text: str, argument: str) -> list[int]:
+    try:
+        return list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{argument} must be integers as in 2,3,5, got {text!r}") from None
+
+
+def _print_gaps(results: Results) -> None:
+    """(x - virtual best) / (best fixed set - virtual best), by scenario and policy, and the medians."""
+    plan, found = results.plan, results.summaries("par10")
+    assert isinstance(plan, AslibPlan)
+    table = Table(title="(x - VBS) / (best fixed set - VBS); in brackets (x - VBS) / (SBS - VBS)")
+    table.add_column("scenario")
+    gaps: dict[str, list[float]] = {policy: [] for policy in plan.policies}
+    for policy in plan.policies:
+        table.add_column(policy, justify="right")
+    for race in plan.scenarios:
+        cells = []
+        for policy in plan.policies:
+            single, fixed = plan.gaps(race, found[race, policy].mean)
+            gaps[policy].append(fixed)
+            cells.append(f"{fixed:.2f} ({single:.2f})")
+        table.add_row(str(race), *cells)
+    table.add_section()
+    table.add_row("median", *(f"{np.nanmedian(values):.2f}" for values in gaps.values()))
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 @study.command()

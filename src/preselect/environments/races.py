@@ -1,6 +1,5 @@
 """Races replayed from tables: every round is an instance, the fastest of the chosen algorithms that solves it wins."""
 
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -178,7 +178,7 @@ def checkpoints(horizon: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(1, horizon, min(horizon, CURVE_POINTS)).round().astype(np.int64))
 
 
-def options(plan: Plan, defaults: Plan, **named: str) -> list[str]:
+def options(plan: Plan, defaults: Plan | type[Plan], **named: str) -> list[str]:
     """Command-line options for the parameters of a plan that differ from its defaults: option by name of parameter."""
     return [
         f"--{option} {getattr(plan, name)}"

@@ -1,0 +1,148 @@
+"""The plan of the ASlib study: races of k algorithms on the instances of scenarios that others measured."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from preselect.environments import Environment, aslib
+from preselect.environments.races import Races
+from preselect.errors import InputError
+from preselect.study.plan import Measure, Plan, options
+
+DEFAULT_POLICIES = ("newton", "newton(choose='cover')", "thompson", "cppl", "max-theta", "random")
+
+
+_MEASURES = {
+    "par10": Measure(
+        "PAR10 of the race",
+        "seconds until one of the chosen algorithms has solved the instance, ten times the cutoff if none has",
+        "cumulative PAR10, s",
+    ),
+    "resources": Measure("Resources", "the same, for all of the k cores that a race takes", "cumulative PAR10 × k, s"),
+}
+
+
+class Race(NamedTuple):
+    """A scenario's folder, and k algorithms to run on each of its instances."""
+
+    folder: str
+    k: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.folder).name}, k = {self.k}"
+
+
+class Yardsticks(NamedTuple):
+    """Mean cost per instance: of the best algorithm for each, of the best single one, and of the best fixed set."""
+
+    virtual_best: float
+    single_best: float
+    fixed_set: float
+
+
+@cache
+def scenario(folder: str) -> aslib.Scenario:
+    """The scenario in a folder, with the feature steps that it recommends; read once."""
+    return aslib.Scenario.read(folder, steps="default")
+
+
+@cache
+def yardsticks(race: Race) -> Yardsticks:
+    """The yardsticks of a race; they pay for no features."""
+    data = scenario(race.folder)
+    return Yardsticks(aslib.virtual_best(data), aslib.single_best(data), aslib.best_fixed_set(data, race.k).cost)
+
+
+@dataclass(frozen=True)
+class AslibPlan(Plan):
+    """Every instance of a scenario once, in random order; the fastest of the chosen algorithms wins."""
+
+    kind = "aslib"
+    title = "Algorithm selection on ASlib scenarios"
+    heading = "scenario"
+    shares_scale = False
+    measures = _MEASURES
+
+    scenarios: tuple[Race, ...] = ()
+    policies: tuple[str, ...] = DEFAULT_POLICIES
+    repetitions: int = 10
+    charge: bool = True
+    seed: int = 0
+    block: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for race in self.scenarios:
+            arms = len(scenario(race.folder).algorithms)
+            if not 1 <= race.k <= arms:
+                raise InputError(f"k must be from 1 to {arms}, the algorithms of {race.folder}, got {race.k}")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must agree for results to belong together."""
+        return {name: getattr(self, name) for name in ("charge", "seed", "block")}
+
+    @property
+    def about(self) -> str:
+        """What was varied."""
+        return f"race feedback, time for features {'charged' if self.charge else 'not charged'}"
+
+    def horizon_of(self, scenario_: Race) -> int:
+        """Rounds of a repetition."""
+        return len(scenario(scenario_.folder).instances)
+
+    def features_of(self, scenario_: Race) -> int:
+        """Number of joint features."""
+        return Races(scenario(scenario_.folder)).d
+
+    def environment(self, scenario_: Race, seed: np.random.SeedSequence) -> Environment:
+        """The rounds of one repetition."""
+        return Races(scenario(scenario_.folder), charge=self.charge, seed=seed)
+
+    def describe(self, scenario_: Race) -> str:
+        """A scenario as a figure's title."""
+        return str(scenario_)
+
+    def yardsticks(self, scenario_: Race, measure: str) -> dict[str, float]:
+        """What choices that learn nothing add up to."""
+        found, rounds = yardsticks(scenario_), self.horizon_of(scenario_)
+        if measure == "resources":
+            return {"single best": found.single_best * rounds, "best fixed set": found.fixed_set * rounds * scenario_.k}
+        names = {
+            "virtual best": found.virtual_best,
+            "single best": found.single_best,
+            "best fixed set": found.fixed_set,
+        }
+        return {name: value * rounds for name, value in names.items()}
+
+    def gaps(self, scenario_: Race, totals: float) -> tuple[float, float]:
+        """How far a total lies above the virtual best, in units of the single best's gap and of the fixed set's."""
+        found = yardsticks(scenario_)
+        above = totals / self.horizon_of(scenario_) - found.virtual_best
+        return tuple(  # type: ignore[return-value]
+            above / gap if gap > 0 else float("nan")
+            for gap in (found.single_best - found.virtual_best, found.fixed_set - found.virtual_best)
+        )
+
+    def command(self, folder: str) -> str:
+        """The command that computes this study again."""
+        folders = " ".join(dict.fromkeys(race.folder for race in self.scenarios))
+        parts = [
+            "preselect study aslib",
+            folders,
+            f"--k {','.join(map(str, dict.fromkeys(r.k for r in self.scenarios)))}",
+        ]
+        if self.policies != DEFAULT_POLICIES:
+            parts.append(f'--policies "{",".join(self.policies)}"')
+        if not self.charge:
+            parts.append("--free-features")
+        return " ".join([*parts, *options(self, AslibPlan, repetitions="reps", seed="seed"), f"--out {folder}"])
+
+    @classmethod
+    def from_json(cls, parameters: dict[str, Any]) -> Self:
+        """The plan that `as_json` gave."""
+        scenarios = tuple(Race(*values) for values in parameters.pop("scenarios"))
+        return cls(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters)

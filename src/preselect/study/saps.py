@@ -1,0 +1,101 @@
+"""The plan of the paper's second study (Section 6.2): which parametrizations of SAPS to run, by number of choices."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from preselect.environments import Environment, runtimes
+from preselect.errors import InputError
+from preselect.study.plan import Plan, options
+from preselect.study.synthetic import REGRETS
+
+
+class Choices(NamedTuple):
+    """k to choose."""
+
+    k: int
+
+    def __str__(self) -> str:
+        return f"k = {self.k}"
+
+
+DEFAULT_POLICIES = ("newton", "cppl", "max-theta", "epsilon-greedy", "mm")
+
+
+@dataclass(frozen=True)
+class SapsPlan(Plan):
+    """Every instance of a table once, in random order; regret of utilities exp(-λ R)."""
+
+    kind = "saps"
+    title = "Algorithm selection study"
+    heading = "k"
+    measures = REGRETS
+
+    scenarios: tuple[Choices, ...] = (Choices(3), Choices(5), Choices(10))
+    policies: tuple[str, ...] = DEFAULT_POLICIES
+    repetitions: int = 50
+    data: str | None = None
+    feedback: str = "ranking"
+    scale: float = 10.0
+    seed: int = 0
+    block: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.feedback not in runtimes.FEEDBACKS:
+            raise InputError(f"feedback must be one of {', '.join(runtimes.FEEDBACKS)}, got {self.feedback!r}")
+        arms = len(self._table().parameters)
+        for (k,) in self.scenarios:
+            if not 1 <= k < arms:
+                raise InputError(f"k must be from 1 to {arms - 1}, fewer than there are algorithms, got {k}")
+
+    def _table(self) -> runtimes.RuntimeTable:
+        return runtimes.table(self.data)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must agree for results to belong together."""
+        return {name: getattr(self, name) for name in ("data", "feedback", "scale", "seed", "block")}
+
+    @property
+    def about(self) -> str:
+        """What was varied."""
+        source = "the shipped table" if self.data is None else f"the table in {self.data}"
+        return f"{len(self._table().instances)} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
+
+    def horizon_of(self, scenario: Choices) -> int:  # noqa: ARG002
+        """Rounds of a repetition."""
+        return len(self._table().instances)
+
+    def features_of(self, scenario: Choices) -> int:  # noqa: ARG002
+        """Number of joint features."""
+        arms, contexts = runtimes.joint_features(self._table())
+        return int(arms.shape[1] * contexts.shape[1])
+
+    def environment(self, scenario: Choices, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
+        """The rounds of one repetition."""
+        return runtimes.Runtimes(self._table(), scale=self.scale, feedback=self.feedback, seed=seed)
+
+    def yardsticks(self, scenario: Choices, measure: str) -> dict[str, float]:
+        """What sets that learn nothing add up to."""
+        found = runtimes.yardsticks(self._table(), self.scale, scenario.k)
+        return {name: totals[measure] for name, totals in found.items()}
+
+    def command(self, folder: str) -> str:
+        """The command that computes this study again."""
+        parts = ["preselect study saps"]
+        if self.data is not None:
+            parts.append(f"--data {self.data}")
+        if self.scenarios != SapsPlan.scenarios:
+            parts.append(f"--k {','.join(str(k) for (k,) in self.scenarios)}")
+        if self.policies != DEFAULT_POLICIES:
+            parts.append(f"--policies '{','.join(self.policies)}'")
+        named = {"feedback": "feedback", "scale": "lambda", "repetitions": "reps", "seed": "seed"}
+        return " ".join([*parts, *options(self, SapsPlan, **named), f"--out {folder}"])
+
+    @classmethod
+    def from_json(cls, parameters: dict[str, Any]) -> Self:
+        """The plan that `as_json` gave."""
+        scenarios = tuple(Choices(*numbers) for numbers in parameters.pop("scenarios"))
+        return cls(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters)
