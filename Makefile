@@ -22,6 +22,7 @@ bench: $(VENV)/ready  ## speed, as ratios against references measured in the sam
 	$(RUN) benchmarks/rounds.py
 	$(RUN) benchmarks/selecting.py
 	$(RUN) benchmarks/starting.py
+	$(RUN) benchmarks/saps.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
