@@ -12,6 +12,7 @@ VARIANTS = [
     *names.POLICIES,
     "newton(bonus='arm', discount=0.9)",
     "newton(choose='cover')",
+    "newton(outside=True, discount=0.95)",
     "thompson(draws='slot', precision=[1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3])",
     "thompson(choose='cover')",
     "ts-mnl(choose='cover')",

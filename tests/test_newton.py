@@ -5,7 +5,7 @@ import literal
 import numpy as np
 import pytest
 
-from preselect import InputError, Newton, Random, Winner, model
+from preselect import InputError, Newton, NoWinner, Random, Winner, model
 
 
 class LiteralNewton(fidelity.LiteralBelief):
@@ -139,3 +139,35 @@ def test_the_inverse_stays_exact_over_many_rounds():
         decision = policy.select(contexts[t % 500], 4)
         policy.learn(decision, Winner(decision.arms[t % 4]))
     np.testing.assert_allclose(policy.P @ policy.A, np.eye(12), atol=1e-8)
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_nobody_takes_part_as_an_arm_whose_utility_is_one(won):
+    """With an outside option a round teaches what it would with one more arm of zero features among the chosen."""
+    generator = np.random.default_rng(4)
+    policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
+    for _ in range(30):
+        decision = policy.select(generator.uniform(-1.0, 1.0, (6, 3)), 2)
+        rows = np.vstack((decision.rows, np.zeros(3)))
+        nobody = not won and generator.random() < 0.5
+        policy.learn(decision, NoWinner() if nobody else Winner(decision.arms[1]))
+        source.learn([2] if nobody else [1], rows)
+        np.testing.assert_allclose(policy.theta, source.theta, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
+
+
+def test_with_an_outside_option_arms_that_always_fail_are_given_up():
+    """Without one the failures of the leader teach nothing, and it stays the leader for ever."""
+    X, able = np.eye(4), 3
+    stays, leaves = (Newton(d=4, mean=[1.0, 0.5, 0.2, 0.0], outside=outside, seed=0) for outside in (False, True))
+    for policy in (stays, leaves):
+        for _ in range(40):
+            decision = policy.select(X, 1)
+            policy.learn(decision, Winner(able) if able in decision.arms else NoWinner())
+    assert stays.select(X, 1).arms[0] == 0
+    assert leaves.select(X, 1).arms[0] == able
+
+
+def test_outside_must_be_said_plainly():
+    with pytest.raises(InputError, match="outside must be True or False, got 'yes'"):
+        Newton(d=2, outside="yes")

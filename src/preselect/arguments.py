@@ -4,6 +4,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from preselect.errors import InputError
 
 
@@ -55,3 +57,14 @@ def one_of(value: Any, argument: str, names: tuple[str, ...]) -> str:
     if value not in names:
         raise InputError(f"{argument} must be {' or '.join(map(repr, names))}, got {value!r:.80}")
     return str(value)
+
+
+def boolean(value: Any, argument: str) -> bool:
+    """True or False, and nothing that merely counts as one of them.
+
+    >>> boolean(True, "outside")
+    True
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{argument} must be True or False, got {value!r:.80}")
+    return bool(value)

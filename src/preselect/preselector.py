@@ -12,7 +12,7 @@ from preselect.arguments import number
 from preselect.context import Floats, StructuredContext
 from preselect.decision import Decision
 from preselect.errors import InputError, StateFileError
-from preselect.features import Scaling
+from preselect.features import Scaling, arm_features
 from preselect.outcomes import Outcome, Ranking, Winner
 from preselect.policies import Policy, names
 from preselect.policies import load as load_policy
@@ -206,7 +206,7 @@ class Preselector:
 
     def _shown(self, values: Floats) -> StructuredContext:
         identities = np.eye(len(self._position), self._capacity)
-        z = np.hstack((self._arm_scaling(self._values), identities))
+        z = arm_features(self._arm_scaling(self._values), identities)
         return StructuredContext(z, np.concatenate(([1.0], self._context_scaling(values))))
 
     def _row(self, context: Values | None) -> Floats:

@@ -255,20 +255,25 @@ def check_bad_outcomes(make: Make, show: MakeContext, end: MakeOutcome) -> None:
 
 
 def check_uninformative_outcomes(make: Make, show: MakeContext, end: MakeOutcome) -> None:
-    """NoWinner and Void teach nothing, and are counted."""
+    """Void teaches nothing, nor does NoWinner unless the policy has an outside option; both are counted."""
     policy = make(d=D, seed=0)
     _play(policy, show, end, 20)
     counts = policy.observations, policy.no_winners, policy.voids
     shown = show(np.random.default_rng(0))
     decision = policy.select(shown, K)
-    before = _snapshot(policy)
-    for outcome in (NoWinner(), Void(), Void()):
-        policy.learn(decision, outcome)
-    after = _snapshot(policy)
+    first = _snapshot(policy)
+    policy.learn(decision, NoWinner())
+    second = _snapshot(policy)
+    for _ in range(2):
+        policy.learn(decision, Void())
+    third = _snapshot(policy)
     assert (policy.observations, policy.no_winners - 1, policy.voids - 2) == counts, "outcomes are not counted"
-    assert all(np.array_equal(array, after.arrays[name]) for name, array in before.arrays.items()), (
-        "something was learnt"
-    )
+    assert _same_arrays(first, second) != policy.outside, "NoWinner teaches, or not, against what the policy says"
+    assert _same_arrays(second, third), "Void has taught something"
+
+
+def _same_arrays(one: state.StateFile, other: state.StateFile) -> bool:
+    return all(np.array_equal(array, other.arrays[name]) for name, array in one.arrays.items())
 
 
 def check_memory(make: Make, show: MakeContext, end: MakeOutcome) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,7 +19,7 @@ from preselect.errors import PreselectError
 from preselect.policies import names
 from preselect.study.aslib import AslibPlan, Race
 from preselect.study.plan import Plan, Task
-from preselect.study.report import laid_out
+from preselect.study.report import laid_out, ratio_table
 from preselect.study.results import Results
 from preselect.study.runner import run
 from preselect.study.saps import Choices, SapsPlan
@@ -242,8 +241,6 @@ def aslib(
         seed=seed,
     )
     _carry_out(plan, out, workers, cluster, style)
-    if style == "table":
-        _print_gaps(Results.open(out))
 
 
 def _integers(text: str, argument: str) -> list[int]:
@@ -251,27 +248,6 @@ def _integers(text: str, argument: str) -> list[int]:
         return list(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:
         raise click.BadParameter(f"{argument} must be integers as in 2,3,5, got {text!r}") from None
-
-
-def _print_gaps(results: Results) -> None:
-    """(x - virtual best) / (best fixed set - virtual best), by scenario and policy, and the medians."""
-    plan, found = results.plan, results.summaries("par10")
-    assert isinstance(plan, AslibPlan)
-    table = Table(title="(x - VBS) / (best fixed set - VBS); in brackets (x - VBS) / (SBS - VBS)")
-    table.add_column("scenario")
-    gaps: dict[str, list[float]] = {policy: [] for policy in plan.policies}
-    for policy in plan.policies:
-        table.add_column(policy, justify="right")
-    for race in plan.scenarios:
-        cells = []
-        for policy in plan.policies:
-            single, fixed = plan.gaps(race, found[race, policy].mean)
-            gaps[policy].append(fixed)
-            cells.append(f"{fixed:.2f} ({single:.2f})")
-        table.add_row(str(race), *cells)
-    table.add_section()
-    table.add_row("median", *(f"{np.nanmedian(values):.2f}" for values in gaps.values()))
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 @study.command()
@@ -333,13 +309,20 @@ def _print(results: Results, style: str) -> None:
     unfinished = len(results.pending(plan))
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
-    header, *rows = laid_out(plan, {key: _cell(summary) for key, summary in found.items()}, "–")
-    table = Table(title=f"{label} in the end, mean ± standard error (repetitions)")
+    cells = laid_out(plan, {key: _cell(summary) for key, summary in found.items()}, "–")
+    _print_table(f"{label} in the end, mean ± standard error (repetitions)", cells)
+    for name in results.ratios():
+        _print_table(name, ratio_table(results, name))
+
+
+def _print_table(title: str, cells: list[list[str]]) -> None:
+    header, *rows = cells
+    table = Table(title=title)
     for place, name in enumerate(header):
         table.add_column(name, justify="right" if place else "left")
     for row in rows:
         table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 def _cell(summary: Summary) -> str:
@@ -353,7 +336,8 @@ def _as_json(results: Results) -> dict[str, object]:
         for (scenario, policy), summary in results.summaries(measure).items()
     ]
     paired = [row for measure in results.plan.measures for row in results.paired_rows(measure)]
-    return {"parameters": results.plan.as_json(), "summary": _plain(rows), "paired": _plain(paired)}
+    tables = {"summary": rows, "ratios": results.ratio_rows(), "paired": paired}
+    return {"parameters": results.plan.as_json(), **{name: _plain(table) for name, table in tables.items()}}
 
 
 def _plain(rows: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from preselect.context import Floats, OneHotContext, StructuredContext
 from preselect.decision import Decision
 from preselect.environments.aslib import Scenario, par10
-from preselect.features import Scaling
+from preselect.features import Scaling, arm_features
 from preselect.outcomes import NoWinner, Outcome, Winner
 
 
@@ -79,4 +79,4 @@ def _arms(scenario: Scenario) -> Floats | None:
     scaling = Scaling(scenario.algorithm_features.shape[1])
     for row in scenario.algorithm_features:
         scaling.learn(row)
-    return np.hstack((scaling(scenario.algorithm_features), np.eye(len(scenario.algorithms))))
+    return arm_features(scaling(scenario.algorithm_features), np.eye(len(scenario.algorithms)))

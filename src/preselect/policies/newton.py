@@ -41,10 +41,13 @@ class Newton(OnlineNewton):
         precision: ArrayLike = 1.0,
         bonus: str = "contrast",
         discount: float = 1.0,
+        outside: bool = False,
         choose: str = "best",
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, mean=mean, precision=precision, discount=discount, choose=choose, seed=seed)
+        super().__init__(
+            d=d, mean=mean, precision=precision, discount=discount, outside=outside, choose=choose, seed=seed
+        )
         self.beta = number(beta, "beta", least=0.0)
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
 

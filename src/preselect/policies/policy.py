@@ -30,6 +30,7 @@ class Policy(ABC):
 
     source: ClassVar[str] = ""  # who described the method
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
+    outside: bool = False  # whether nobody takes part, so that NoWinner teaches something
     _state: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type["Policy"]]] = {}
 
@@ -77,6 +78,8 @@ class Policy(ABC):
             self._observe(decision, ranking)
             self.observations += 1
         elif isinstance(outcome, NoWinner):
+            if self.outside:
+                self._observe(decision, np.array([len(decision.arms)]))
             self.no_winners += 1
         elif isinstance(outcome, Void):
             self.voids += 1
@@ -172,7 +175,10 @@ class Policy(ABC):
 
     @abstractmethod
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        """Learn that the selected arms at these positions came first, in this order; all or nothing."""
+        """Learn that the selected arms at these positions came first, in this order; all or nothing.
+
+        With an outside option nobody's position is k, behind the selected arms.
+        """
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""

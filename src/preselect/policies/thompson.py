@@ -36,10 +36,13 @@ class Thompson(OnlineNewton):
         mean: ArrayLike = 0.0,
         precision: ArrayLike = 1.0,
         discount: float = 1.0,
+        outside: bool = False,
         choose: str = "best",
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, mean=mean, precision=precision, discount=discount, choose=choose, seed=seed)
+        super().__init__(
+            d=d, mean=mean, precision=precision, discount=discount, outside=outside, choose=choose, seed=seed
+        )
         self.draws = one_of(draws, "draws", ("one", "slot"))
         self.scale = number(scale, "scale", least=0.0)
 

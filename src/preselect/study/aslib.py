@@ -12,8 +12,14 @@ from preselect.environments.races import Races
 from preselect.errors import InputError
 from preselect.study.plan import Measure, Plan, options
 
-DEFAULT_POLICIES = ("newton", "newton(choose='cover')", "thompson", "cppl", "max-theta", "random")
-
+DEFAULT_POLICIES = (
+    "newton(outside=True)",
+    "newton(outside=True, choose='cover')",
+    "newton",
+    "cppl",
+    "max-theta",
+    "random",
+)
 
 _MEASURES = {
     "par10": Measure(
@@ -118,14 +124,15 @@ class AslibPlan(Plan):
         }
         return {name: value * rounds for name, value in names.items()}
 
-    def gaps(self, scenario_: Race, totals: float) -> tuple[float, float]:
-        """How far a total lies above the virtual best, in units of the single best's gap and of the fixed set's."""
+    def ratios(self, scenario_: Race, total: float) -> dict[str, float]:
+        """How far a total lies above the virtual best, by the gaps of the best fixed set and of the single best."""
         found = yardsticks(scenario_)
-        above = totals / self.horizon_of(scenario_) - found.virtual_best
-        return tuple(  # type: ignore[return-value]
-            above / gap if gap > 0 else float("nan")
-            for gap in (found.single_best - found.virtual_best, found.fixed_set - found.virtual_best)
-        )
+        above = total / self.horizon_of(scenario_) - found.virtual_best
+        gaps = {"best fixed set": found.fixed_set, "single best": found.single_best}
+        return {
+            f"(x - virtual best) / ({name} - virtual best)": above / gap if gap > 0 else float("nan")
+            for name, gap in ((name, value - found.virtual_best) for name, value in gaps.items())
+        }
 
     def command(self, folder: str) -> str:
         """The command that computes this study again."""

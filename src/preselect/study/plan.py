@@ -1,7 +1,7 @@
 """What a study is to compute: scenarios × policies × blocks of repetitions, each with seeds of its own.
 
 What a scenario is, and how one repetition of a policy in it is played, differs from study to study: see the plans in
-`synthetic` and `runtimes` beside this file.
+`synthetic`, `saps` and `aslib` beside this file.
 """
 
 import hashlib
@@ -95,6 +95,10 @@ class Plan(ABC):
 
     def yardsticks(self, scenario: Scenario, measure: str) -> dict[str, float]:  # noqa: ARG002
         """What choices that learn nothing add up to over the rounds, where it can be computed."""
+        return {}
+
+    def ratios(self, scenario: Scenario, total: float) -> dict[str, float]:  # noqa: ARG002
+        """A total of the first measure in units of its yardsticks, where there is a usual way to say it."""
         return {}
 
     def describe(self, scenario: Scenario) -> str:

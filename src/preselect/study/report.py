@@ -10,7 +10,7 @@ from pathlib import Path
 from preselect.study.figures import file_name
 from preselect.study.plan import Plan, Scenario
 from preselect.study.results import Results
-from preselect.study.statistics import Summary
+from preselect.study.statistics import Summary, medians
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
@@ -38,7 +38,7 @@ def _page(results: Results) -> str:
         f"<title>{plan.title}</title><style>{_STYLE}</style>"
         f"<h1>{plan.title}</h1><p class='note'>preselect {escape(manifest['version'])}; {escape(plan.about)}; "
         f"{plan.repetitions} repetitions, seed {plan.seed}; every policy meets the same arms and the same luck.</p>"
-        f"{sections}"
+        f"{_ratios(results)}{sections}"
         f"<h2>Cost</h2><p class='note'>µs per round in the policy (select + learn), and with the loop around it.</p>"
         f"{_costs(results)}"
         f"<h2>Again</h2><pre>{escape(plan.command(results.folder.name))}</pre>"
@@ -112,6 +112,37 @@ def _p(value: float) -> str:
 
 def _costs(results: Results) -> str:
     return _grid(results.plan, {key: "{:.1f} / {:.1f}".format(*cost) for key, cost in results.costs().items()})
+
+
+def ratio_table(results: Results, name: str) -> list[list[str]]:
+    """One ratio as rows of text, the header first: scenarios by policies, and the medians over scenarios for each k."""
+    plan, values = results.plan, results.ratios()[name]
+    middle = medians(values)
+    of_scenarios = [
+        [str(scenario), *(_ratio(values.get((scenario, policy))) for policy in plan.policies)]
+        for scenario in plan.scenarios
+    ]
+    of_medians = [
+        [f"median, k = {k}", *(_ratio(middle.get((k, policy))) for policy in plan.policies)]
+        for k in sorted({k for k, _ in middle})
+    ]
+    return [[plan.heading, *plan.policies], *of_scenarios, *of_medians]
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def _ratios(results: Results) -> str:
+    found = results.ratios()
+    if not found:
+        return ""
+    note = "<p class='note'>Of means over repetitions; less is better, and 1 is as good as the yardstick.</p>"
+    tables = ""
+    for name in found:
+        header, *rows = ratio_table(results, name)
+        tables += f"<h3>{escape(name)}</h3>" + _table(header, ([escape(first), *rest] for first, *rest in rows))
+    return f"<h2>All scenarios</h2>{note}{tables}"
 
 
 def laid_out(plan: Plan, cells: Mapping[tuple[Scenario, str], str], missing: str) -> list[list[str]]:

@@ -4,6 +4,7 @@ manifest.json    version, parameters, seeds, software
 blocks/          one file per (scenario, policy, block of repetitions), written when it is finished
 curves.npz       what was measured, summed up to the checkpoints, arranged by scenario and policy
 summary.csv      the sums at the horizon, one row per scenario and policy
+ratios.csv       the same in units of yardsticks, for studies that have a usual way to say it
 paired.csv       the first policy compared with each other one, on common random numbers
 timing.csv       µs per round; the one file that differs from run to run
 """
@@ -150,6 +151,22 @@ class Results:
                         found[scenario, policy] = compare(*ends)
         return found
 
+    def ratios(self) -> dict[str, dict[Key, float]]:
+        """The first measure's means in units of yardsticks, by the name of the ratio."""
+        found: dict[str, dict[Key, float]] = {}
+        for (scenario, policy), summary in self.summaries(next(iter(self.plan.measures))).items():
+            for name, value in self.plan.ratios(scenario, summary.mean).items():
+                found.setdefault(name, {})[scenario, policy] = value
+        return found
+
+    def ratio_rows(self) -> list[dict[str, Any]]:
+        """The ratios, one row each."""
+        return [
+            {**scenario._asdict(), "policy": policy, "ratio": name, "value": value}
+            for name, values in self.ratios().items()
+            for (scenario, policy), value in values.items()
+        ]
+
     def costs(self) -> dict[Key, tuple[float, float]]:
         """µs per round, of the policy alone and with the loop around it."""
         policy, whole = self.load("policy_seconds"), self.load("seconds")
@@ -171,7 +188,7 @@ class Results:
         for (scenario, policy), (alone, whole) in self.costs().items():
             timing.append({**scenario._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
         state.write(self.folder / "curves.npz", "StudyCurves", {"parameters": self.plan.as_json()}, curves)
-        for name, rows in (("summary", summary), ("paired", paired), ("timing", timing)):
+        for name, rows in (("summary", summary), ("ratios", self.ratio_rows()), ("paired", paired), ("timing", timing)):
             _write_csv(self.folder / f"{name}.csv", rows)
 
     def paired_rows(self, measure: str) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """How what a study measures is summed up over repetitions, and how two policies are compared."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,15 @@ def summarise(values: Floats) -> Summary:
     return Summary(
         len(values), float(values.mean()), float(standard_error(values)), float(median), float(lower), float(upper)
     )
+
+
+def medians(values: Mapping[tuple[Any, str], float]) -> dict[tuple[int, str], float]:
+    """The median over scenarios of each policy's value, for each k; what is not a number does not count."""
+    groups: dict[tuple[int, str], list[float]] = {}
+    for (scenario, policy), value in values.items():
+        if not math.isnan(value):
+            groups.setdefault((scenario.k, policy), []).append(value)
+    return {group: float(np.median(among)) for group, among in groups.items()}
 
 
 @dataclass(frozen=True)
