@@ -80,6 +80,7 @@ def solve_(
     out that there is none.
     """
     formula = dimacs.read(file)
+    solve(formula, steps=1)  # compile, or load what was compiled, before the clock runs
     found = solve(formula, Parameters(alpha, rho, ps, wp), seed=seed, steps=steps, seconds=seconds)
     click.echo(f"c SAPS: {found.steps} steps, {found.seconds:.3f} s")
     if found.model is None:
