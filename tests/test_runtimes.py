@@ -1,5 +1,6 @@
 """Tables of run times as rounds: the reader, feedback, yardsticks, and the two studies on them."""
 
+import csv
 import itertools
 import json
 import lzma
@@ -7,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from preselect import InputError, NoWinner, Random, Ranking, Winner
+from preselect.cli.main import preselect
 from preselect.environments.aslib import Scenario
 from preselect.environments.races import Races, charged
 from preselect.environments.runtimes import Runtimes, RuntimeTable, yardsticks
@@ -20,6 +23,7 @@ from preselect.study.aslib import AslibPlan, Race
 from preselect.study.results import Results
 from preselect.study.runner import run
 from preselect.study.saps import Choices, SapsPlan
+from preselect.study.statistics import medians
 
 PAPER = Path(__file__).parents[2] / "shared" / "data" / "swgcp"
 
@@ -199,18 +203,46 @@ def test_time_for_features_counts_against_the_cutoff(scenario):
 
 
 def test_the_aslib_study_is_played_and_told(scenario, tmp_path):
-    race = Race(str(scenario), 2)
-    plan = AslibPlan(scenarios=(race,), policies=("newton", "random"), repetitions=2, charge=False)
+    one, two = Race(str(scenario), 1), Race(str(scenario), 2)
+    plan = AslibPlan(scenarios=(one, two), policies=("newton(outside=True)", "random"), repetitions=2, charge=False)
     results = Results.create(tmp_path / "out", plan)
     run(results, plan, workers=1)
     assert Results.open(tmp_path / "out").plan == plan
-    totals = results.summaries("par10")[race, "newton"].mean
-    single, fixed = plan.gaps(race, totals)
     virtual = (1 + 2 + 3 + 4 + 4 * 2) / 8
-    assert plan.yardsticks(race, "par10")["virtual best"] == pytest.approx(8 * virtual)
-    assert plan.yardsticks(race, "par10")["single best"] == pytest.approx(8 * 50.0)
-    assert plan.yardsticks(race, "par10")["best fixed set"] == pytest.approx(8 * virtual)
-    assert single == pytest.approx((totals / 8 - virtual) / (50.0 - virtual))
-    assert np.isnan(fixed)
+    yardsticks = {"virtual best": 8 * virtual, "single best": 8 * 50.0, "best fixed set": 8 * 50.0}
+    assert plan.yardsticks(one, "par10") == pytest.approx(yardsticks)
+    assert plan.yardsticks(two, "par10") == pytest.approx({**yardsticks, "best fixed set": 8 * virtual})
+    fixed, single = results.ratios().values()
+    total = results.summaries("par10")[two, "random"].mean
+    assert single[two, "random"] == pytest.approx((total / 8 - virtual) / (50.0 - virtual))
+    assert np.isnan(fixed[two, "random"])  # the best pair is as good as the virtual best
+    assert fixed[one, "random"] == single[one, "random"]
     with pytest.raises(InputError, match=r"k must be from 1 to 3, the algorithms of .*, got 4"):
         AslibPlan(scenarios=(Race(str(scenario), 4),))
+
+
+def test_the_aslib_command_tells_ratios_in_table_report_and_csv(scenario, tmp_path):
+    out = tmp_path / "out"
+    options = ["--k", "1,2", "--policies", "newton(outside=True),random", "--reps", "2", "--workers", "1"]
+    command = ["study", "aslib", str(scenario), *options, "--out", str(out)]
+    told = CliRunner().invoke(preselect, command, catch_exceptions=False).output
+    results = Results.open(out)
+    ratios = results.ratios()["(x - virtual best) / (single best - virtual best)"]
+    said = f"{ratios[Race(str(scenario), 1), 'random']:.2f}"
+    assert "(x - virtual best) / (best fixed set - virtual best)" in told
+    assert next(line for line in told.splitlines() if "median, k = 1" in line).count(said) == 1
+    assert "<td>median, k = 1<td>" in (out / "report.html").read_text()
+    with (out / "ratios.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 2 * 2
+    assert {
+        row["k"]: float(row["value"]) for row in rows if row["policy"] == "random" and "single" in row["ratio"]
+    } == {str(k): pytest.approx(ratios[Race(str(scenario), k), "random"]) for k in (1, 2)}
+    shown = json.loads(CliRunner().invoke(preselect, ["study", "show", str(out), "--format", "json"]).output)
+    assert len(shown["ratios"]) == len(rows)
+    assert None in {row["value"] for row in shown["ratios"]}  # the pair's gap is nothing to divide by
+
+
+def test_medians_are_taken_for_each_k_over_what_is_there():
+    values = {(Race("a", 1), "p"): 3.0, (Race("b", 1), "p"): 1.0, (Race("c", 1), "p"): np.nan, (Race("a", 2), "p"): 5.0}
+    assert medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}

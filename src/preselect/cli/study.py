@@ -317,11 +317,12 @@ def _print(results: Results, style: str) -> None:
 
 def _print_table(title: str, cells: list[list[str]]) -> None:
     header, *rows = cells
-    table = Table(title=title)
+    table = Table()
     for place, name in enumerate(header):
         table.add_column(name, justify="right" if place else "left")
     for row in rows:
         table.add_row(*row)
+    click.echo(title)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
