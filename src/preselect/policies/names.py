@@ -24,6 +24,7 @@ from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
 DEFAULT = "newton"
+RACING = "newton(outside=True)"  # the default where nobody may win
 
 POLICIES: dict[str, type[Policy]] = {
     "colstim": CoLSTIM,

@@ -10,10 +10,11 @@ import numpy as np
 from preselect.environments import Environment, aslib
 from preselect.environments.races import Races
 from preselect.errors import InputError
+from preselect.policies import names
 from preselect.study.plan import Measure, Plan, options
 
 DEFAULT_POLICIES = (
-    "newton(outside=True)",
+    names.RACING,
     "newton(outside=True, choose='cover')",
     "newton",
     "cppl",
@@ -117,12 +118,12 @@ class AslibPlan(Plan):
         found, rounds = yardsticks(scenario_), self.horizon_of(scenario_)
         if measure == "resources":
             return {"single best": found.single_best * rounds, "best fixed set": found.fixed_set * rounds * scenario_.k}
-        names = {
+        totals = {
             "virtual best": found.virtual_best,
             "single best": found.single_best,
             "best fixed set": found.fixed_set,
         }
-        return {name: value * rounds for name, value in names.items()}
+        return {name: value * rounds for name, value in totals.items()}
 
     def ratios(self, scenario_: Race, total: float) -> dict[str, float]:
         """How far a total lies above the virtual best, by the gaps of the best fixed set and of the single best."""

@@ -20,7 +20,7 @@ class Choices(NamedTuple):
         return f"k = {self.k}"
 
 
-DEFAULT_POLICIES = ("newton", "cppl", "max-theta", "epsilon-greedy", "mm")
+DEFAULT_POLICIES = ("newton", "newton(choose='cover')", "cppl", "max-theta", "epsilon-greedy", "mm")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SapsPlan(Plan):
         if self.scenarios != SapsPlan.scenarios:
             parts.append(f"--k {','.join(str(k) for (k,) in self.scenarios)}")
         if self.policies != DEFAULT_POLICIES:
-            parts.append(f"--policies '{','.join(self.policies)}'")
+            parts.append(f'--policies "{",".join(self.policies)}"')
         named = {"feedback": "feedback", "scale": "lambda", "repetitions": "reps", "seed": "seed"}
         return " ".join([*parts, *options(self, SapsPlan, **named), f"--out {folder}"])
 
