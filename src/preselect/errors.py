@@ -11,3 +11,7 @@ class InputError(PreselectError, ValueError):
 
 class StateFileError(PreselectError):
     """A file is not a state that this version can read."""
+
+
+class JournalError(PreselectError):
+    """A journal cannot be read, written or gone on with."""

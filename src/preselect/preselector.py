@@ -91,6 +91,14 @@ class Preselector:
         """Names of the arms, in the order in which they joined."""
         return list(self._position)
 
+    def arm(self, name: str) -> dict[str, float | None]:
+        """The features that an arm was given; None for missing ones."""
+        values = self._values[self._known(name, "name")]
+        return {
+            feature: None if np.isnan(value) else float(value)
+            for feature, value in zip(self.features, values, strict=True)
+        }
+
     def add(self, name: str, features: Mapping[str, float | None] | None = None) -> None:
         """Let another arm join. Features that it is not given, or given as None, are missing."""
         if not isinstance(name, str) or name in self._position:
@@ -148,6 +156,23 @@ class Preselector:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that decides what is chosen next."""
+        state.write(path, "Preselector", *self._parts())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read what `save` wrote."""
+        return cls._restore(state.read(path).expect("Preselector"))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes; equal states give equal bytes."""
+        return state.packed("Preselector", *self._parts())
+
+    @classmethod
+    def from_bytes(cls, content: bytes, source: str | PathLike[str] = "content") -> Self:
+        """Make again what `to_bytes` gave; errors name the source that the bytes are from."""
+        return cls._restore(state.unpacked(content, source).expect("Preselector"))
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         policy_header, policy_arrays = self.policy._parts()
         header = {
             "arms": self.arms,
@@ -159,12 +184,7 @@ class Preselector:
         }
         arrays = {f"policy.{name}": array for name, array in policy_arrays.items()}
         arrays |= {"values": self._values, "arm_scaling": self._arm_scaling.seen}
-        state.write(path, "Preselector", header, {**arrays, "context_scaling": self._context_scaling.seen})
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        return cls._restore(state.read(path).expect("Preselector"))
+        return header, {**arrays, "context_scaling": self._context_scaling.seen}
 
     @classmethod
     def _restore(cls, file: state.StateFile) -> Self:

@@ -1,5 +1,6 @@
 """State files: a zip of plain arrays with a JSON header, versioned, no pickle; written whole or not at all."""
 
+import io
 import json
 import os
 import secrets
@@ -37,17 +38,25 @@ class StateFile:
         return self
 
 
-def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
-    target = Path(path)
+def packed(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """The content of a state file; equal states give equal bytes."""
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header})
     pickled = [name for name, array in arrays.items() if array.dtype.hasobject]
     if pickled:
         raise TypeError(f"arrays of objects cannot be saved: {', '.join(pickled)}")
+    content = io.BytesIO()
+    np.savez(content, header=np.array(text), **arrays)  # type: ignore[arg-type]
+    return content.getvalue()
+
+
+def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
+    target = Path(path)
+    content = packed(kind, header, arrays)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
-            np.savez(file, header=np.array(text), **arrays)  # type: ignore[arg-type]
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -60,12 +69,22 @@ def read(path: str | os.PathLike[str]) -> StateFile:
     """Read a state file of this version or an older one."""
     source = Path(path)
     try:
-        with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        content = source.read_bytes()
     except FileNotFoundError:
         raise StateFileError(f"there is no file {source}") from None
+    except OSError:
+        raise _unreadable(source) from None
+    return unpacked(content, source)
+
+
+def unpacked(content: bytes, source: str | os.PathLike[str]) -> StateFile:
+    """What `packed` put into these bytes; errors name the source that they are from."""
+    path = Path(source)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     except (*_UNREADABLE, OSError):
-        raise StateFileError(f"{source} cannot be read as a {FORMAT} file, it is truncated or foreign") from None
+        raise _unreadable(path) from None
     try:
         header = json.loads(str(arrays.pop("header")))
         ours = header.pop("format") == FORMAT
@@ -73,7 +92,11 @@ def read(path: str | os.PathLike[str]) -> StateFile:
     except (KeyError, TypeError, AttributeError, ValueError):
         ours = False
     if not ours:
-        raise StateFileError(f"{source} is not a {FORMAT} file: it has no header of that format")
+        raise StateFileError(f"{path} is not a {FORMAT} file: it has no header of that format")
     if version > VERSION:
-        raise StateFileError(f"{source} has version {version}, this preselect reads up to {VERSION}; update preselect")
-    return StateFile(source, kind, header, arrays)
+        raise StateFileError(f"{path} has version {version}, this preselect reads up to {VERSION}; update preselect")
+    return StateFile(path, kind, header, arrays)
+
+
+def _unreadable(path: Path) -> StateFileError:
+    return StateFileError(f"{path} cannot be read as a {FORMAT} file, it is truncated or foreign")

@@ -1,0 +1,7 @@
+"""The journal of decisions and outcomes, and the learner whose every step is in it."""
+
+from preselect.store.journal import Event, Journal
+from preselect.store.learner import Entry, Learner, Recovered
+from preselect.store.replaying import Replay, replay
+
+__all__ = ["Entry", "Event", "Journal", "Learner", "Recovered", "Replay", "replay"]

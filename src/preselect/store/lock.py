@@ -1,0 +1,52 @@
+"""The lock of a journal: one process writes, and the others are told which."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from preselect.errors import JournalError
+
+
+@contextmanager
+def locked(journal: Path) -> Iterator[None]:
+    """Be the only writer; whoever holds the lock of the file beside the journal is, and takes the file away again."""
+    path = journal.with_name(journal.name + ".lock")
+    descriptor = _acquired(path, journal)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child between fork and exec has the descriptor too
+        os.close(descriptor)
+
+
+def _acquired(path: Path, journal: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_still_there(path, descriptor):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, str(os.getpid()).encode())
+                return descriptor
+            os.close(descriptor)  # who held it has taken the file away meanwhile
+        except BaseException as error:
+            holder = os.read(descriptor, 20).decode(errors="replace")
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise _in_use(journal, holder) from None
+            raise
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _in_use(journal: Path, holder: str) -> JournalError:
+    who = f"process {holder}" if holder else "another process"
+    return JournalError(f"{journal} is in use by {who}; end it first, or name another journal")
