@@ -1,0 +1,104 @@
+"""What a race costs beyond the winner's own run time, at both levels; with --leaks, whether many leave anything."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from preselect.errors import InputError
+from preselect.race.supervision import LEVELS, Racer, supervise
+
+MOST_MILLISECONDS = 60.0  # median of sleeping racers at k = 4
+RACES, IN_A_ROW = 12, 1000
+
+SLEEP = ("sh", "-c", "sleep 0.1; exit 10")
+SPIN = (sys.executable, "-I", "-S", "-c", "import os, time\nwhile time.process_time() < 0.1: pass\nos._exit(10)")
+LOSER = {SLEEP: ("sh", "-c", "sleep 100; exit 10"), SPIN: (sys.executable, "-I", "-S", "-c", "while True: pass")}
+
+
+def alone(command):
+    start = time.perf_counter()
+    subprocess.run(command, check=False)
+    return time.perf_counter() - start
+
+
+def race(command, k, folder, level, seed=0):
+    racers = [Racer("winner", command), *(Racer(f"loser {i}", LOSER[command]) for i in range(k - 1))]
+    start = time.perf_counter()
+    result = supervise(racers, folder=folder, seconds=60, seed=seed, level=level)
+    seconds = time.perf_counter() - start
+    if result.winner != "winner" or result.infrastructure:
+        raise RuntimeError(result)
+    return seconds, result.seconds
+
+
+def overheads(command, k, folder, level):
+    """Milliseconds per race: beyond a bare run just before it, and beyond the winner's run in the race itself."""
+    over_bare, over_own = [], []
+    for seed in range(RACES):
+        bare = alone(command)
+        whole, own = race(command, k, folder, level, seed)
+        over_bare.append(1000 * (whole - bare))
+        over_own.append(1000 * (whole - own))
+    return over_bare, over_own
+
+
+def ninetieth(values):
+    return statistics.quantiles(values, n=10)[-1]
+
+
+def available(folder):
+    for level in LEVELS:
+        try:
+            supervise([Racer("probe", ("true",))], folder=folder, seconds=60, level=level)
+        except InputError as error:
+            print(error)
+        else:
+            yield level
+
+
+def in_a_row(folder, level):
+    before, start = len(os.listdir("/proc/self/fd")), time.perf_counter()
+    racers = [Racer(name, ("false",), answers=(1,)) for name in "ab"]
+    for seed in range(IN_A_ROW):
+        if supervise(racers, folder=folder, seconds=60, seed=seed, level=level).winner is None:
+            raise RuntimeError("nobody won")
+    each = 1000 * (time.perf_counter() - start) / IN_A_ROW
+    return each, len(os.listdir("/proc/self/fd")) - before
+
+
+def main():
+    reached = True
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        levels = list(available(folder))
+        print(f"\noverhead of a race, ms, {RACES} races each: median (90 %); target {MOST_MILLISECONDS:g} at k = 4\n")
+        print(f"{'level':14} {'racers':9} k   beyond a bare run   beyond the winner's run in the race")
+        for level in levels:
+            for kind, command in (("sleeping", SLEEP), ("spinning", SPIN)):
+                for k in (1, 2, 4):
+                    bare, own = overheads(command, k, folder, level)
+                    middle = statistics.median(bare)
+                    print(f"{level:14} {kind:9} {k} {middle:9.1f} ({ninetieth(bare):.1f})"
+                          f"{statistics.median(own):16.1f} ({ninetieth(own):.1f})", flush=True)  # fmt: skip
+                    reached &= kind != "sleeping" or k != 4 or middle <= MOST_MILLISECONDS
+        if "--leaks" in sys.argv[1:]:
+            reached &= leaks_nothing(folder, levels)
+    return 0 if reached else 1
+
+
+def leaks_nothing(folder, levels):
+    print(f"\n{IN_A_ROW} races of 2 in a row")
+    more = 0
+    for level in levels:
+        each, more_here = in_a_row(folder, level)
+        print(f"{level:14} {each:.1f} ms each, {more_here} descriptors more than before")
+        more += more_here
+    return more == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
