@@ -1,0 +1,292 @@
+"""The learning race: features, a choice of k arms, the race, the first right answer, learning; all in the journal."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from preselect.errors import InputError
+from preselect.outcomes import NoWinner, Void
+from preselect.preselector import Preselector
+from preselect.race.answers import answer_of, checker
+from preselect.race.instance_features import Instance, Values, feature_names, features_of
+from preselect.race.pool import Arm, Pool, read_pool
+from preselect.race.supervision import Finish, Racer, Result, Status, Watch, supervise, supervise_async
+from preselect.store import Entry, Learner
+
+_OURS = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # how racers end that were not given their chance
+
+
+@dataclass(frozen=True)
+class Raced:
+    """What came of an instance.
+
+    `winner` is who gave the first right answer, `answer` what it says about a formula, `output` what it printed.
+    `seconds` is the time of the race, `feature_seconds` what came before it. `void` is why nothing could be learnt, if
+    something of ours failed; `warning` is what else should be known.
+    """
+
+    instance: Path
+    number: int
+    chosen: tuple[str, ...]
+    winner: str | None
+    answer: str | None
+    output: bytes = field(repr=False)
+    seconds: float
+    feature_seconds: float
+    tie: bool
+    finishes: tuple[Finish, ...]
+    level: str
+    void: str | None
+    warning: str | None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The winner's."""
+        return next((finish.exit_code for finish in self.finishes if finish.name == self.winner), None)
+
+
+class _Start(NamedTuple):
+    """A race that is in the journal and about to begin."""
+
+    instance: Instance
+    entry: Entry
+    racers: list[Racer]
+    feature_seconds: float
+    warning: str | None
+    seed: int
+
+
+class Races:
+    """Races on one instance after the other, each chosen by what the ones before have taught.
+
+    A pool's journal is opened with the first instance and held until `close`: one process at a time. Races that a
+    former process left unfinished are void. A new arm of the pool joins; one that is gone from it is not chosen.
+
+    >>> with Races("pool.toml") as races:                                   # doctest: +SKIP
+    ...     races.run("uf250.cnf").winner
+    'cadical'
+    """
+
+    def __init__(self, pool: Pool | str | PathLike[str], *, level: str | None = None) -> None:
+        self.pool = pool if isinstance(pool, Pool) else read_pool(pool)
+        self.level = level
+        self._learner: Learner | None = None
+        self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
+
+    def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> Raced:
+        """Race on an instance and learn from it; `watch` is shown how the racers stand, as in `supervise`."""
+        start = self._prepared(instance)
+        with self._void_if_interrupted(start):
+            result = supervise(start.racers, watch=watch, **self._terms(start))
+        return self._learnt(start, result)
+
+    async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> Raced:
+        """Do the same without blocking the event loop while the race goes on; one race at a time."""
+        start = self._prepared(instance)
+        with self._void_if_interrupted(start):
+            result = await supervise_async(start.racers, watch=watch, **self._terms(start))
+        return self._learnt(start, result)
+
+    @property
+    def learner(self) -> Learner | None:
+        """What has been learnt, and its journal; None before the first race."""
+        return self._learner
+
+    def close(self) -> None:
+        """Let the journal go."""
+        if self._learner is not None:
+            self._learner.close()
+            self._learner = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _prepared(self, path: str | PathLike[str]) -> _Start:
+        instance = Instance(Path(path))
+        if not instance.path.is_file():
+            raise InputError(f"instance must be a file, got {str(instance.path)!r}")
+        values, seconds, warning = self._measured(instance)
+        learner = self._opened(values)
+        entry = learner.select(values, self.pool.k, eligible=list(self.pool.arms), label=str(instance.path))
+        seeds = np.random.SeedSequence((self.pool.seed, entry.number)).generate_state(1 + self.pool.k) >> 1
+        racers = [
+            self.pool.racer(name, instance.path, int(seed))
+            for name, seed in zip(entry.decision.names, seeds[1:], strict=True)
+        ]
+        return _Start(instance, entry, racers, seconds, warning, int(seeds[0]))
+
+    def _measured(self, instance: Instance) -> tuple[Values, float, str | None]:
+        """Features and the time they took; all missing, with a warning, if they cannot be had but their names can."""
+        try:
+            measured = features_of(self.pool.features, instance)
+        except InputError as error:
+            known = self._learner.chooser.context if self._learner else feature_names(self.pool.features)
+            if known is None:
+                raise
+            return dict.fromkeys(known), self.pool.features.seconds, f"raced without features: {error}"
+        return measured.values, measured.seconds, None
+
+    def _opened(self, values: Values) -> Learner:
+        if self._learner is None:
+            learner = Learner.open(self.pool.journal, make=lambda: _chooser(self.pool, values), about=_about(self.pool))
+            try:
+                _bring_up_to_date(learner, self.pool)
+            except BaseException:
+                learner.close()
+                raise
+            self._learner = learner
+        if set(self._learner.chooser.context) != set(values):
+            raise InputError(
+                f"features must be {self._learner.chooser.context}, with which {self.pool.journal} was begun, "
+                f"got {list(values)}; name another journal in {self.pool.path}"
+            )
+        return self._learner
+
+    def _terms(self, start: _Start) -> dict[str, Any]:
+        limits = self.pool.limits
+        return {
+            "folder": self._folder,
+            "seconds": limits.seconds,
+            "memory": limits.memory,
+            "output": limits.output,
+            "seed": start.seed,
+            "check": checker(self.pool, start.instance),
+            "level": self.level,
+        }
+
+    @contextmanager
+    def _void_if_interrupted(self, start: _Start) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            assert self._learner is not None
+            reason = str(error) or type(error).__name__
+            self._learner.learn(start.entry, outcome=Void(), details={"reason": f"the race was cut short: {reason}"})
+            raise
+
+    def _learnt(self, start: _Start, result: Result) -> Raced:
+        raced = _raced(start, result)
+        details = _details(raced, self.pool.limits.seconds)
+        assert self._learner is not None
+        if raced.void is not None:
+            self._learner.learn(start.entry, outcome=Void(), details=details)
+        elif raced.winner is None:
+            self._learner.learn(start.entry, outcome=NoWinner(), details=details)
+        else:
+            self._learner.learn(start.entry, winner=raced.winner, details=details)
+        shutil.rmtree(self._folder, ignore_errors=True)  # what is left of it is overwritten by the next race
+        return raced
+
+
+def race(
+    pool: Pool | str | PathLike[str],
+    instance: str | PathLike[str],
+    *,
+    watch: Watch | None = None,
+    level: str | None = None,
+) -> Raced:
+    """One race: choose k arms of a pool for an instance, run them, stop at the first right answer, and learn."""
+    with Races(pool, level=level) as races:
+        return races.run(instance, watch=watch)
+
+
+async def race_async(
+    pool: Pool | str | PathLike[str],
+    instance: str | PathLike[str],
+    *,
+    watch: Watch | None = None,
+    level: str | None = None,
+) -> Raced:
+    """The same without blocking the event loop. Cancelling it ends the race, which is then void."""
+    with Races(pool, level=level) as races:
+        return await races.run_async(instance, watch=watch)
+
+
+def _chooser(pool: Pool, values: Values) -> Preselector:
+    arms = {name: arm.features for name, arm in pool.arms.items()}
+    return Preselector(arms, context=values, policy=pool.policy, seed=pool.seed)
+
+
+def _about(pool: Pool) -> dict[str, Any]:
+    return {"kind": "race", "policy": pool.policy, "seed": pool.seed}
+
+
+def _bring_up_to_date(learner: Learner, pool: Pool) -> None:
+    """Make the journal fit the pool: arms that are new join, what was interrupted is void."""
+    for key, value in _about(pool).items():
+        if learner.about.get(key) != value:
+            raise InputError(
+                f"{key} must be {learner.about.get(key)!r}, with which {pool.journal} was begun, got {value!r}; "
+                f"put it back, or name another journal in {pool.path}"
+            )
+    for name, arm in pool.arms.items():
+        if name in learner.arms:
+            _require_same_features(learner, arm, pool)
+        else:
+            learner.add(name, arm.features)
+    for entry in learner.unfinished():
+        learner.learn(entry, outcome=Void(), details={"reason": "the process that raced ended before the race did"})
+
+
+def _require_same_features(learner: Learner, arm: Arm, pool: Pool) -> None:
+    kept = learner.chooser.arm(arm.name)
+    if arm.features != {name: value for name, value in kept.items() if value is not None}:
+        raise InputError(
+            f"features of {arm.name} must be {kept}, as {pool.journal} has them, got {dict(arm.features)}; "
+            f"put them back, or give the arm another name"
+        )
+
+
+def _raced(start: _Start, result: Result) -> Raced:
+    won = next((finish for finish in result.finishes if finish.name == result.winner), None)
+    output = won.output.read_bytes() if won else b""
+    failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in _OURS]
+    return Raced(
+        instance=start.instance.path,
+        number=start.entry.number,
+        chosen=start.entry.decision.names,
+        winner=result.winner,
+        answer=answer_of(output, won.exit_code) if won else None,
+        output=output,
+        seconds=result.seconds,
+        feature_seconds=start.feature_seconds,
+        tie=result.tie,
+        finishes=result.finishes,
+        level=result.level,
+        void=result.infrastructure or "; ".join(failed) or None,
+        warning=start.warning,
+    )
+
+
+def _details(raced: Raced, limit: float) -> dict[str, Any]:
+    """What the journal keeps of a race besides its outcome."""
+    racers = {
+        finish.name: {
+            "status": str(finish.status),
+            "seconds": finish.seconds,
+            "cpu_seconds": finish.cpu_seconds,
+            "exit_code": finish.exit_code,
+            "signal": finish.signal,
+            "detail": finish.detail,
+        }
+        for finish in raced.finishes
+    }
+    return {
+        "seconds": raced.seconds,
+        "feature_seconds": raced.feature_seconds,
+        "limit": limit,
+        "level": raced.level,
+        "tie": raced.tie,
+        "answer": raced.answer,
+        "racers": racers,
+        "reason": raced.void,
+    }

@@ -1,0 +1,221 @@
+"""The learning race: what is chosen, learnt and kept, what of ours teaches nothing, and the library's two forms."""
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from preselect import InputError
+from preselect.race import Races, race, race_async, read_pool
+from preselect.race.tally import Tally
+from preselect.store import Journal, replay
+
+FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"
+RIGHT = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
+WRONG = "printf 's SATISFIABLE\\nv 1 -2 0\\n'; exit 10"
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """Writes a pool of arms that are shell scripts, and gives its path."""
+
+    def write(arms, *, head="", features='from = "sat"', seconds=20, **more):
+        tables = "".join(
+            f'[arms.{name}]\ncommand = ["/bin/sh", "-c", {json.dumps(script)}, "{{instance}}"]\n{more.get(name, "")}\n'
+            for name, script in arms.items()
+        )
+        path = tmp_path / "pool.toml"
+        path.write_text(f"{head}\n[limits]\nseconds = {seconds}\n[features]\n{features}\n{tables}")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def formula(tmp_path):
+    path = tmp_path / "tiny.cnf"
+    path.write_text(FORMULA)
+    return path
+
+
+def outcomes(path):
+    with Journal.read(read_pool(path).journal) as journal:
+        return [(event.body["kind"], event.body["names"]) for event in journal.events() if event.kind == "outcome"]
+
+
+def test_the_first_right_answer_wins_and_is_learnt(pool, formula):
+    path = pool({"quick": RIGHT, "slow": f"sleep 30; {RIGHT}"})
+    raced = race(path, formula)
+    assert (raced.winner, raced.answer, raced.void, raced.exit_code) == ("quick", "SATISFIABLE", None, 10)
+    assert raced.output == b"s SATISFIABLE\nv 1 2 0\n"
+    assert raced.seconds < 20
+    assert {finish.name: str(finish.status) for finish in raced.finishes} == {"quick": "won", "slow": "killed"}
+    assert outcomes(path) == [("winner", ["quick"])]
+
+
+def test_racing_learns_whom_to_race(pool, formula):
+    """Of five arms only one ever answers: races of one find it, because failures teach too, and keep to it."""
+    able = "arm3"
+    path = pool({f"arm{i}": RIGHT if f"arm{i}" == able else "exit 1" for i in range(5)}, head="k = 1")
+    with Races(path) as races:
+        chosen = [races.run(formula).chosen[0] for _ in range(30)]
+    assert chosen[-10:] == [able] * 10
+    assert replay(read_pool(path).journal).equal
+
+
+def test_a_wrong_answer_does_not_end_the_race(pool, formula):
+    path = pool({"liar": WRONG, "honest": f"sleep 0.3; {RIGHT}"})
+    raced = race(path, formula)
+    assert raced.winner == "honest"
+    assert {finish.name: str(finish.status) for finish in raced.finishes}["liar"] == "wrong answer"
+
+
+def test_nobody_in_time_is_no_winner(pool, formula):
+    path = pool({"one": "sleep 30", "other": "exit 3"}, seconds=0.5)
+    raced = race(path, formula)
+    assert (raced.winner, raced.answer, raced.output, raced.void) == (None, None, b"", None)
+    assert outcomes(path) == [("no-winner", [])]
+
+
+def test_a_command_that_cannot_be_started_makes_the_race_void_but_not_the_answer(pool, formula):
+    path = pool({"quick": f"sleep 0.2; {RIGHT}", "gone": ""})
+    path.write_text(path.read_text().replace('["/bin/sh", "-c", "", "{instance}"]', '["no-such-solver", "{instance}"]'))
+    raced = race(path, formula)
+    assert raced.winner == "quick"
+    assert "no-such-solver" in raced.void
+    assert outcomes(path) == [("void", [])]
+
+
+def test_what_a_former_process_left_unfinished_is_void(pool, formula):
+    path = pool({"one": RIGHT, "other": RIGHT})
+    with Races(path) as races:
+        races.run(formula)
+        races.learner.select(dict.fromkeys(races.learner.chooser.context), 2)
+    race(path, formula)
+    assert [kind for kind, _ in outcomes(path)] == ["winner", "void", "winner"]
+
+
+def test_arms_join_and_leave_with_the_pool(pool, formula):
+    arms = {"a": RIGHT, "b": RIGHT}
+    race(pool(arms), formula)
+    raced = race(pool({"c": RIGHT, "d": RIGHT}), formula)
+    assert set(raced.chosen) == {"c", "d"}
+    path = pool({**arms, "c": RIGHT}, head="k = 3")
+    assert set(race(path, formula).chosen) == {"a", "b", "c"}
+    assert replay(read_pool(path).journal).equal
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "features", "message"),
+    [
+        ('policy = "cppl"', "", 'from = "sat"', "policy must be .*newton.* with which .* was begun, got 'cppl'"),
+        ("seed = 3", "", 'from = "sat"', "seed must be 0, with which .* was begun, got 3"),
+        ("", "features = {x = 2}", 'from = "sat"', "features of a must be {'x': 1.0}, .* got {'x': 2.0}"),
+        ("", "", 'from = "none"', "features must be .*nvars.* got \\[\\]; name another journal"),
+    ],
+)
+def test_a_journal_that_does_not_fit_the_pool_is_not_touched(pool, formula, head, more, features, message):
+    race(pool({"a": RIGHT, "b": RIGHT}, a="features = {x = 1}"), formula)
+    path = pool({"a": RIGHT, "b": RIGHT}, head=head, a=more or "features = {x = 1}", features=features)
+    before = outcomes(path)
+    with pytest.raises(InputError, match=message):
+        race(path, formula)
+    assert outcomes(path) == before
+
+
+def test_features_that_cannot_be_had_are_missing_if_their_names_are_known(pool, formula, tmp_path):
+    command = tmp_path / "features"
+    command.write_text("#!/bin/sh\necho '{\"size\": 3}'\n")
+    command.chmod(0o755)
+    path = pool({"a": RIGHT, "b": RIGHT}, features='from = "command"\ncommand = ["./features", "{instance}"]')
+    with Races(path) as races:
+        assert races.run(formula).warning is None
+        command.write_text("#!/bin/sh\necho broken; exit 1\n")
+        raced = races.run(formula)
+    assert raced.winner is not None
+    assert "raced without features" in raced.warning
+    with pytest.raises(InputError, match="features"):  # nobody knows their names before the first race
+        race(
+            pool(
+                {"a": RIGHT},
+                head='journal = "new.journal"',
+                features=path.read_text().split("[features]\n")[1].split("\n[arms")[0],
+            ),
+            formula,
+        )
+
+
+def test_an_interrupted_race_is_void_and_leaves_nobody_behind(pool, formula):
+    path = pool({"one": "sleep 60", "other": "sleep 60"}, seconds=100)
+
+    def interrupt(standings):
+        if standings and standings[0].seconds > 0.1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Races(path) as races:
+        races.run(formula, watch=interrupt)
+    assert outcomes(path) == [("void", [])]
+
+
+def test_the_asynchronous_form_does_the_same_and_does_not_block(pool, formula):
+    path = pool({"one": f"sleep 0.5; {RIGHT}", "other": "sleep 30"})
+
+    async def both():
+        ticks = 0
+
+        async def tick():
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.01)
+
+        ticking = asyncio.ensure_future(tick())
+        raced = await race_async(path, formula)
+        ticking.cancel()
+        return raced, ticks
+
+    raced, ticks = asyncio.run(both())
+    assert raced.winner == "one"
+    assert ticks > 5
+
+
+def test_a_cancelled_race_is_void(pool, formula):
+    path = pool({"one": "sleep 60"}, seconds=100)
+
+    async def cancelled():
+        await asyncio.wait_for(race_async(path, formula), 1.0)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(cancelled())
+    assert outcomes(path) == [("void", [])]
+
+
+def test_an_instance_that_is_not_there_is_an_error_before_anything_is_written(pool, tmp_path):
+    path = pool({"one": RIGHT})
+    with pytest.raises(InputError, match=r"instance must be a file, got .*gone\.cnf"):
+        race(path, tmp_path / "gone.cnf")
+    assert not read_pool(path).journal.exists()
+
+
+def test_outputs_of_races_are_cleared_away(pool, formula, tmp_path):
+    race(pool({"one": RIGHT}), formula)
+    assert not [name for name in os.listdir(tmp_path) if "running" in name]
+
+
+def test_the_tally_counts_only_what_is_known(pool, formula):
+    """An arm that was killed may have needed a moment more or for ever: nothing is saved for certain. One that failed
+    would have used up its time."""
+    path = pool({"quick": f"sleep 0.2; {RIGHT}", "killed": "sleep 60", "failed": "exit 1"}, head="k = 3", seconds=50)
+    with Races(path) as races:
+        raced = [races.run(formula), races.run(formula)]
+    tally = Tally.of(raced, 50)
+    seconds = sum(one.seconds for one in raced)
+    assert (tally.races, tally.solved, tally.void, tally.seconds) == (2, 2, 0, seconds)
+    assert {name: (share.plays, share.wins) for name, share in tally.shares.items()} == {
+        "quick": (2, 2),
+        "killed": (2, 0),
+        "failed": (2, 0),
+    }
+    assert tally.shares["quick"].saved == tally.shares["killed"].saved == 0
+    assert tally.shares["failed"].saved == pytest.approx(100 - seconds)
