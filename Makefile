@@ -7,8 +7,9 @@ RUN := $(VENV)/bin/python
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/ready  ## a small synthetic study: table and figure, under a minute
+demo: $(VENV)/ready  ## a small synthetic study, and a small learning race; under two minutes
 	@$(RUN) examples/demo.py
+	@$(RUN) examples/race.py
 
 test: $(VENV)/ready  ## all tests
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
@@ -23,6 +24,7 @@ bench: $(VENV)/ready  ## speed, as ratios against references measured in the sam
 	$(RUN) benchmarks/selecting.py
 	$(RUN) benchmarks/starting.py
 	$(RUN) benchmarks/saps.py
+	$(RUN) benchmarks/racing.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

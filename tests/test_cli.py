@@ -12,9 +12,9 @@ from preselect.policies import names
 QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
 
 
-def preselect(*arguments, expect=0, cwd=None):
+def preselect(*arguments, expect=0, cwd=None, given=""):
     command = [sys.executable, "-m", "preselect", *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    result = subprocess.run(command, input=given, capture_output=True, text=True, cwd=cwd, check=False)
     assert result.returncode == expect, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     return result

@@ -5,7 +5,9 @@ from typing import Any
 import click
 
 import preselect as library
+from preselect.cli.journal import journal
 from preselect.cli.policies import policies
+from preselect.cli.race import race
 from preselect.cli.sat import sat
 from preselect.cli.study import study
 from preselect.errors import PreselectError
@@ -39,6 +41,8 @@ def preselect() -> None:
     """
 
 
+preselect.add_command(journal)
 preselect.add_command(policies)
+preselect.add_command(race)
 preselect.add_command(sat)
 preselect.add_command(study)

@@ -1,57 +1,44 @@
 """One self-contained HTML page about a study: figures, tables, paired tests, parameters, how to rerun."""
 
-import base64
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
+from preselect.pages import image, page, table, write_page
 from preselect.study.figures import file_name
 from preselect.study.plan import Plan, Scenario
 from preselect.study.results import Results
 from preselect.study.statistics import Summary, medians
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
-h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } .note { color: #555 }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3 }
-th { border-bottom: 2px solid #888 } td:first-child, th:first-child { text-align: left }
-td.best { font-weight: 700 } img { max-width: 100% } pre { background: #f4f4f4; padding: .8rem; overflow-x: auto }
-"""
-
 
 def write_report(results: Results) -> Path:
     """Write report.html into the folder of the results."""
-    path = results.folder / "report.html"
-    path.write_text(_page(results), encoding="utf-8")
-    return path
+    return write_page(results.folder / "report.html", page(results.plan.title, _body(results)))
 
 
-def _page(results: Results) -> str:
+def _body(results: Results) -> str:
     plan = results.plan
     manifest = json.loads((results.folder / "manifest.json").read_text())
     sections = "".join(_measure(results, measure) for measure in plan.measures)
     return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>{plan.title}</title><style>{_STYLE}</style>"
-        f"<h1>{plan.title}</h1><p class='note'>preselect {escape(manifest['version'])}; {escape(plan.about)}; "
+        f"<p class='note'>preselect {escape(manifest['version'])}; {escape(plan.about)}; "
         f"{plan.repetitions} repetitions, seed {plan.seed}; every policy meets the same arms and the same luck.</p>"
         f"{_ratios(results)}{sections}"
         f"<h2>Cost</h2><p class='note'>µs per round in the policy (select + learn), and with the loop around it.</p>"
         f"{_costs(results)}"
         f"<h2>Again</h2><pre>{escape(plan.command(results.folder.name))}</pre>"
-        f"<h2>Parameters</h2><pre>{escape(json.dumps(manifest, indent=2, ensure_ascii=False))}</pre></html>\n"
+        f"<h2>Parameters</h2><pre>{escape(json.dumps(manifest, indent=2, ensure_ascii=False))}</pre>"
     )
 
 
 def _measure(results: Results, measure: str) -> str:
     title, meaning, _ = results.plan.measures[measure]
-    image = base64.b64encode((results.folder / f"{file_name(measure)}.png").read_bytes()).decode()
+    drawn = (results.folder / f"{file_name(measure)}.png").read_bytes()
     return (
         f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}.</p>"
-        f"<img alt='{title} over the rounds, one panel per scenario' src='data:image/png;base64,{image}'>"
+        f"{image(drawn, f'{title} over the rounds, one panel per scenario')}"
         f"<h3>At the horizon</h3><p class='note'>mean ± standard error; in brackets the median and the 5 % and 95 % "
         f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_yardsticks(results, measure)}"
         f"{_paired(results, measure)}"
@@ -77,7 +64,7 @@ def _yardsticks(results: Results, measure: str) -> str:
         [escape(str(scenario)), *(f"{values[name]:.1f}" if name in values else "–" for name in named)]
         for scenario, values in found.items()
     ]
-    return f"<p class='note'>What choices that learn nothing add up to:</p>{_table([plan.heading, *named], rows)}"
+    return f"<p class='note'>What choices that learn nothing add up to:</p>{table([plan.heading, *named], rows)}"
 
 
 def _cell(summary: Summary, smallest: float) -> str:
@@ -100,7 +87,7 @@ def _paired(results: Results, measure: str) -> str:
         f"<p class='note'>Negative differences favour {escape(plan.policies[0])}. Sums have heavy right tails: the "
         f"mean is compared by a normal approximation (from 30 repetitions on), "
         f"and who is smaller more often by a sign test.</p>"
-        + _table([plan.heading, "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
+        + table([plan.heading, "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"], rows)
     )
 
 
@@ -141,7 +128,7 @@ def _ratios(results: Results) -> str:
     tables = ""
     for name in found:
         header, *rows = ratio_table(results, name)
-        tables += f"<h3>{escape(name)}</h3>" + _table(header, ([escape(first), *rest] for first, *rest in rows))
+        tables += f"<h3>{escape(name)}</h3>" + table(header, ([escape(first), *rest] for first, *rest in rows))
     return f"<h2>All scenarios</h2>{note}{tables}"
 
 
@@ -159,12 +146,4 @@ def laid_out(plan: Plan, cells: Mapping[tuple[Scenario, str], str], missing: str
 
 def _grid(plan: Plan, cells: Mapping[tuple[Scenario, str], str]) -> str:
     header, *rows = laid_out(plan, cells, "–")
-    return _table(header, ([escape(name), *row] for name, *row in rows))
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(cell if cell.startswith("<td") else f"<td>{cell}" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return table(header, ([escape(name), *row] for name, *row in rows))

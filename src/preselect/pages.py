@@ -1,0 +1,76 @@
+"""HTML pages that need nothing but themselves: one style, tables, figures inside the page, written whole."""
+
+import base64
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from preselect.errors import InputError
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } .note { color: #555 }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3 }
+th { border-bottom: 2px solid #888 } td:first-child, th:first-child { text-align: left }
+td.best { font-weight: 700 } img { max-width: 100% } pre { background: #f4f4f4; padding: .8rem; overflow-x: auto }
+"""
+_NOTHING_FROM_OUTSIDE = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def page(title: str, body: str, *, style: str = "") -> str:
+    """A whole page; the title is text, the body HTML. Browsers are told to load nothing from elsewhere."""
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_OUTSIDE}">'
+        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style><h1>{escape(title)}</h1>{body}</html>\n"
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the header is text, cells are HTML and may bring their own <td ...>.
+
+    >>> table(["arm", "won"], [["a", "<td class=best>3"]])
+    '<table><tr><th>arm</th><th>won</th></tr><tr><td>a<td class=best>3</tr></table>'
+    """
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(cell if cell.startswith("<td") else f"<td>{cell}" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def image(png: bytes, description: str) -> str:
+    """A figure inside the page; the description, a text, is for those who do not see it."""
+    content = base64.b64encode(png).decode()
+    return f"<img alt='{escape(description)}' src='data:image/png;base64,{content}'>"
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Write a page whole or not at all; a file that is there is replaced."""
+    place = Path(os.path.realpath(path))  # a link stays a link
+    if place.exists() and not place.is_file():
+        raise InputError(f"the page must be written to a file, got {str(path)!r}, a folder or a device; name another")
+    try:
+        # names of files may hold bytes that are no text; they are shown as \udc80 and the like
+        _replace(place, content.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise InputError(
+            f"the page must be written where files can be written, got {str(path)!r}: {error.strerror or error}"
+        ) from None
+    return path
+
+
+def _replace(place: Path, content: bytes) -> None:
+    temporary = place.with_name(f".{secrets.token_hex(8)}")  # not the name and more: it may be as long as names can be
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

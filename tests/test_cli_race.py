@@ -1,0 +1,145 @@
+"""`preselect race` as a command: what goes where, exit codes, lists of instances, and what is said of bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from test_cli import preselect
+
+from preselect.race import read_pool
+from preselect.store import Journal, replay
+
+MODEL = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
+NO_MODEL = "echo 's UNSATISFIABLE'; exit 20"
+PRESELECT = [sys.executable, "-m", "preselect"]
+
+
+@pytest.fixture
+def pool(tmp_path):
+    def write(**arms):
+        tables = "".join(
+            f'[arms.{name}]\ncommand = ["/bin/sh", "-c", {json.dumps(script)}, "{{instance}}"]\n'
+            for name, script in arms.items()
+        )
+        path = tmp_path / "pool.toml"
+        path.write_text(f'[limits]\nseconds = 20\n[features]\nfrom = "sat"\n{tables}')
+        return path
+
+    return write
+
+
+@pytest.fixture
+def formulas(tmp_path):
+    folder = tmp_path / "cnf"
+    folder.mkdir()
+    for name in ("a.cnf", "b.cnf", ".hidden"):
+        (folder / name).write_text("p cnf 2 2\n1 2 0\n-1 2 0\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "printed"),
+    [(MODEL, 10, "s SATISFIABLE\nv 1 2 0\n"), (NO_MODEL, 20, "s UNSATISFIABLE\n"), ("exit 1", 0, "s UNKNOWN\n")],
+)
+def test_one_file_is_answered_as_a_solver_does(pool, formulas, script, code, printed):
+    done = preselect("race", pool(one=script, other="exit 3"), formulas / "a.cnf", expect=code)
+    assert done.stdout == printed
+    assert "1 solved in" in done.stderr or "0 of 1 solved in" in done.stderr
+
+
+def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
+    path, out = pool(one=MODEL, other=NO_MODEL.replace("20", "2")), tmp_path / "out"
+    done = preselect("race", path, formulas, "-", "--output", out, given=f"{formulas / 'b.cnf'}\n\n")
+    assert done.stdout == ""
+    assert sorted(os.listdir(out)) == ["a.cnf.out", "b.cnf.out"]
+    assert (out / "a.cnf.out").read_text() == "s SATISFIABLE\nv 1 2 0\n"
+    assert "[3/3]" in done.stderr
+    assert "3 of 3 solved" in done.stderr
+    assert "at least" in done.stderr  # the other one fails, so racing has saved its time
+    assert replay(read_pool(path).journal).equal
+
+
+def test_json_has_a_line_for_each_instance(pool, formulas):
+    done = preselect("race", pool(one=MODEL), formulas, "--format", "json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["winner"], line["answer"], line["exit_code"]) for line in lines] == [("one", "SATISFIABLE", 10)] * 2
+    assert lines[0]["racers"][0]["status"] == "won"
+    assert lines[0]["output"] == "s SATISFIABLE\nv 1 2 0\n"
+
+
+def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path):
+    path, inbox = pool(one=MODEL), tmp_path / "inbox"
+    inbox.mkdir()
+    process = subprocess.Popen(
+        [*PRESELECT, "race", path, "--watch", inbox, "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    (inbox / "late.cnf").write_text((formulas / "a.cnf").read_text())
+    first = json.loads(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert first["instance"].endswith("late.cnf")
+    assert process.returncode == 130
+    assert b"what was learnt is in the journal" in errors
+
+
+def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
+    path = pool(one="sleep 100", other="sleep 100")
+    process = subprocess.Popen(
+        [*PRESELECT, "race", path, formulas],
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    journal, deadline = read_pool(path).journal, time.monotonic() + 60
+    while not journal.with_name(f"{journal.name}.running").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    process.stderr.close()
+    with Journal.read(journal) as found:
+        assert [event.body["kind"] for event in found.events() if event.kind == "outcome"] == ["void"]
+
+
+def test_init_check_and_report(tmp_path, formulas, pool):
+    preselect("race", "init", cwd=tmp_path)
+    assert "saps" in (tmp_path / "pool.toml").read_text()
+    assert "pool.toml, which is there" in preselect("race", "init", expect=1, cwd=tmp_path).stderr
+    (tmp_path / "pool.toml").unlink()
+    path = pool(good=MODEL, liar="printf 's SATISFIABLE\\nv -2 0\\n'; exit 10")
+    told = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
+    assert "ok     good" in told
+    assert "wrong  liar: its answer does not pass the verifier" in told
+    preselect("race", path, formulas)
+    preselect("race", "report", path, "--out", tmp_path / "page.html")
+    assert "good" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["pool.toml"], "name instances to race on", 2),
+        (["pool.toml", "gone.cnf"], "instance must be a file, got 'gone.cnf'; nothing was raced", 1),
+        (["gone.toml", "cnf/a.cnf"], "gone.toml", 1),
+        (["pool.toml", "cnf/a.cnf", "--k", "7"], "k must be at most the number of arms, 1, got 7", 1),
+        (["pool.toml", "--watch", "gone"], "watch must be a folder, got 'gone'", 1),
+        (["report", "gone.journal"], "gone.journal", 1),
+        (["check", "gone.toml"], "gone.toml", 1),
+    ],
+)
+@pytest.mark.usefixtures("formulas")
+def test_what_is_wrong_is_said_in_a_sentence(pool, tmp_path, arguments, message, code):
+    pool(one=MODEL)
+    assert message in preselect("race", *arguments, expect=code, cwd=tmp_path).stderr
+
+
+def test_help_teaches():
+    assert "preselect race pool.toml cnf/*.cnf" in preselect("race", "--help").stdout
+    assert "preselect race init" in preselect("race", expect=2).stderr
+    assert "--watch" in preselect("race", "run", "--help").stdout
