@@ -496,16 +496,15 @@ def test_an_interrupted_step_ends_the_learner(path, monkeypatch):
         assert learner.unfinished() == []
 
 
-def test_an_arm_for_which_there_is_no_room_ends_the_learner_and_is_not_kept(path):
+def test_an_arm_for_which_there_is_no_room_does_not_join_and_the_learner_goes_on(path):
     arms = [str(place) for place in range(30)]
     make = lambda: Preselector(arms, [f"x{place}" for place in range(99)], policy="random", seed=0)  # noqa: E731
     with Learner.open(path, make=make) as learner:
         with pytest.raises(InputError, match="at most 5000 joint features"):
             learner.add("more")
-        with pytest.raises(JournalError, match="must be opened again"):
-            learner.add("another")
-    with Learner.open(path, make=make) as learner:
         assert learner.arms == arms
+        learner.learn(learner.select([0.0] * 99, 2), outcome=Void())
+    assert replay(path).equal
 
 
 class Picky(Newton):

@@ -221,3 +221,12 @@ def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name
         assert np.allclose(short.extended(5).theta, long.theta)
     else:
         np.testing.assert_allclose(short.extended(5).scores(X), long.scores(X), rtol=1e-6)
+
+
+def test_an_arm_for_which_there_is_no_room_does_not_join():
+    chooser = Preselector(["a", "b", "c"], context=[f"x{i}" for i in range(999)], seed=0)
+    before = chooser.to_bytes()
+    with pytest.raises(InputError, match="at most 5000 joint features, got 6000"):
+        chooser.add("d")
+    assert chooser.arms == ["a", "b", "c"]
+    assert chooser.to_bytes() == before

@@ -82,7 +82,7 @@ class Preselector:
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
         self._capacity = max(len(described), 1) if self.identity else 0
         make, parameters = names.parse(policy)
-        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._d()})
+        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._d(self._capacity)})
         for name, features in described.items():
             self.add(name, features)
 
@@ -108,12 +108,11 @@ class Preselector:
         if strange:
             raise InputError(f"features of {name} must be among {self.features}, got {strange}")
         values = np.array([_number(given.get(feature), f"{feature} of {name}") for feature in self.features])
+        if self.identity and len(self._position) == self._capacity:
+            self._make_room(2 * self._capacity)
         self._arm_scaling.learn(values)
         self._values = np.vstack((self._values, values))
         self._position[name] = len(self._position)
-        if self.identity and len(self._position) > self._capacity:
-            self._capacity *= 2
-            self.policy = self.policy.extended(self._d())
 
     def select(
         self, context: Values | None = None, k: int = 1, *, eligible: Iterable[str] | None = None
@@ -215,8 +214,13 @@ class Preselector:
     def __repr__(self) -> str:
         return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"
 
-    def _d(self) -> int:
-        d = (len(self.features) + self._capacity) * (1 + len(self.context))
+    def _make_room(self, capacity: int) -> None:
+        """Widen the policy for so many arms, or change nothing if it cannot be done."""
+        self.policy = self.policy.extended(self._d(capacity))
+        self._capacity = capacity
+
+    def _d(self, capacity: int) -> int:
+        d = (len(self.features) + capacity) * (1 + len(self.context))
         if d > _MOST_FEATURES:
             raise InputError(
                 f"arms and context must give at most {_MOST_FEATURES} joint features, got {d}: "

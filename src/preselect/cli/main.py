@@ -21,6 +21,8 @@ class Group(click.Group):
             return super().invoke(context)
         except PreselectError as error:
             raise click.ClickException(str(error)) from None
+        except BrokenPipeError:
+            raise  # whoever reads has had enough, as in `... | head`
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
             raise click.ClickException(f"cannot read or write{where}: {error.strerror or error}") from None
@@ -38,6 +40,9 @@ def preselect() -> None:
         preselect study show results
     What there is to choose from:
         preselect policies
+    Race the SAT solvers that are installed, and learn which to race:
+        preselect race init
+        preselect race pool.toml FILE...
     """
 
 

@@ -108,7 +108,7 @@ def reliability(bins: Sequence[Bin]) -> bytes:
             panel.annotate(str(one.size), place, xytext=(6, -11), textcoords="offset points", fontsize=8, color="#555")
         panel.set(xlim=(-0.03, 1.03), ylim=(-0.06, 1.06))
         _label(panel, "predicted chance to win (numbers: predictions)", "share that won")
-        panel.legend(loc="upper left", frameon=False)
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)
     return png()
 
 

@@ -193,12 +193,9 @@ class Learner:
     def _in_step(self) -> Iterator[None]:
         """What is done inside is both in memory and on disk, or the learner is not used any more."""
         self._require_in_step()
-        arms = len(self.arms)
         try:
             yield
-        except InputError as error:  # nothing has changed, except that an arm may be there for which there is no room
-            if len(self.arms) > arms:
-                self._broken = str(error)
+        except InputError:  # nothing has changed
             raise
         except BaseException as error:
             self._broken = str(error) or type(error).__name__
