@@ -63,6 +63,15 @@ def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
     assert replay(read_pool(path).journal).equal
 
 
+def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas):
+    (formulas / "aa.cnf").write_text("p cnf 2 1\n1 x 0\n")
+    done = preselect("race", pool(one=MODEL), formulas, expect=1)
+    assert "aa.cnf, line 2" in done.stderr
+    assert "2 of 2 solved" in done.stderr
+    assert "1 that could not" in done.stderr
+    assert "aa.cnf, line 2" in preselect("race", pool(one=MODEL), formulas / "aa.cnf", expect=1).stderr
+
+
 def test_json_has_a_line_for_each_instance(pool, formulas):
     done = preselect("race", pool(one=MODEL), formulas, "--format", "json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]

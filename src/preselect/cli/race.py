@@ -102,7 +102,7 @@ def run(
     standard error. With --format json standard output has one line of JSON for each instance instead.
 
     For a single file the exit code is that of a SAT solver: 10 satisfiable, 20 unsatisfiable, 0 unknown. For several it
-    is 0 when all have been raced on.
+    is 0 when all have been raced on, 1 if some could not be.
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
@@ -111,15 +111,24 @@ def run(
         output.mkdir(parents=True, exist_ok=True)
     files = _listed(instances)
     tally, single = Tally(setting.limits.seconds), len(files) == 1 and inbox is None
-    raced = None
+    raced, failed = None, 0
     with Races(setting) as races, _interruptible(tally):
         for place, file in enumerate(_all(files, inbox), start=1):
-            with _table(file) as watch:
-                raced = races.run(file, watch=watch)
+            try:
+                with _table(file) as watch:
+                    raced = races.run(file, watch=watch)
+            except InputError as error:
+                if single or races.learner is None:  # the others would fare no better
+                    raise
+                failed += 1
+                click.echo(f"[{place}/{len(files)}] {file}: {error}", err=True)
+                continue
             tally.add(raced)
             _tell(raced, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
             _write(raced, output, style, single)
     _summarise(tally)
+    if failed:
+        raise InputError(f"instances must be such that they can be raced on, got {failed} that could not, see above")
     if single and raced is not None and raced.winner is not None:
         sys.exit(_EXIT_CODES.get(raced.answer or "", raced.exit_code))
 

@@ -129,6 +129,8 @@ class Races:
         try:
             measured = features_of(self.pool.features, instance)
         except InputError as error:
+            if self.pool.features.kind == "sat":
+                _ = instance.formula  # one that cannot be read is an error that says where, and nothing to race on
             known = self._learner.chooser.context if self._learner else feature_names(self.pool.features)
             if known is None:
                 raise
