@@ -63,13 +63,44 @@ def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
     assert replay(read_pool(path).journal).equal
 
 
-def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas):
-    (formulas / "aa.cnf").write_text("p cnf 2 1\n1 x 0\n")
+@pytest.mark.parametrize("name", ["0.cnf", "aa.cnf"])  # the first of all, and one among others
+def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas, name):
+    (formulas / name).write_text("p cnf 2 1\n1 x 0\n")
     done = preselect("race", pool(one=MODEL), formulas, expect=1)
-    assert "aa.cnf, line 2" in done.stderr
+    assert f"{name}, line 2" in done.stderr
     assert "2 of 2 solved" in done.stderr
     assert "1 that could not" in done.stderr
-    assert "aa.cnf, line 2" in preselect("race", pool(one=MODEL), formulas / "aa.cnf", expect=1).stderr
+    assert f"{name}, line 2" in preselect("race", pool(one=MODEL), formulas / name, expect=1).stderr
+
+
+def test_outputs_do_not_overwrite_one_another_and_do_not_outlive_their_race(pool, formulas, tmp_path):
+    (tmp_path / "a.cnf").write_text((formulas / "a.cnf").read_text())
+    path, out = pool(one=MODEL), tmp_path / "out"
+    said = preselect("race", path, formulas, tmp_path / "a.cnf", "--output", out, expect=1).stderr
+    assert "instances must have different names for --output" in said
+    preselect("race", path, formulas, "--output", out)
+    assert (out / "a.cnf.out").exists()
+    done = preselect("race", pool(one="exit 1"), formulas, "--output", out, "--format", "json")
+    assert not (out / "a.cnf.out").exists()
+    assert [json.loads(line)["output"] for line in done.stdout.splitlines()] == [None, None]
+    said = preselect("race", path, "--watch", out, "--output", out, expect=1).stderr
+    assert "output must be another folder than the one that is watched" in said
+
+
+def test_an_answer_by_exit_code_alone_is_said_in_words(pool, formulas):
+    path = pool(one="exit 20")
+    path.write_text(path.read_text() + 'success = { verifier = "none" }\n')
+    assert preselect("race", path, formulas / "a.cnf", expect=20).stdout == "s UNSATISFIABLE\n"
+
+
+def test_names_are_printed_as_they_are(pool, formulas):
+    path = pool(one=MODEL)
+    path.write_text(path.read_text().replace("[arms.one]", '[arms."a[/b]"]'))
+    strange = formulas / os.fsdecode(b"\xff[b].cnf")
+    strange.write_text((formulas / "a.cnf").read_text())
+    done = preselect("race", path, formulas)
+    assert "a[/b]" in done.stderr
+    assert "\\xff[b].cnf" in done.stderr
 
 
 def test_json_has_a_line_for_each_instance(pool, formulas):
@@ -137,6 +168,8 @@ def test_init_check_and_report(tmp_path, formulas, pool):
         (["pool.toml", "gone.cnf"], "instance must be a file, got 'gone.cnf'; nothing was raced", 1),
         (["gone.toml", "cnf/a.cnf"], "gone.toml", 1),
         (["pool.toml", "cnf/a.cnf", "--k", "7"], "k must be at most the number of arms, 1, got 7", 1),
+        (["pool.toml", "cnf/a.cnf", "--seconds", "inf"], "seconds must be a finite number", 1),
+        (["init", "new.toml", "--seconds", "-5"], "seconds must be a finite number above 0", 1),
         (["pool.toml", "--watch", "gone"], "watch must be a folder, got 'gone'", 1),
         (["report", "gone.journal"], "gone.journal", 1),
         (["check", "gone.toml"], "gone.toml", 1),

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from preselect import InputError
+from preselect import InputError, PreselectError
 from preselect.race import Races, race, race_async, read_pool
 from preselect.race.tally import Tally
 from preselect.store import Journal, replay
@@ -87,6 +87,46 @@ def test_a_command_that_cannot_be_started_makes_the_race_void_but_not_the_answer
     assert outcomes(path) == [("void", [])]
 
 
+def test_an_arm_that_cannot_be_started_is_not_chosen_again(pool, formula):
+    path = pool({"quick": RIGHT, "other": RIGHT, "gone": ""})
+    path.write_text(path.read_text().replace('["/bin/sh", "-c", "", "{instance}"]', '["no-such-solver", "{instance}"]'))
+    with Races(path) as races:
+        raced = [races.run(formula) for _ in range(8)]
+        assert sum("gone" in one.chosen for one in raced) <= 1
+        races.pool = races.pool.changed(k=3)
+        with pytest.raises(PreselectError, match=r"k=3 arms of .* must be such that they can be started, got 2: gone"):
+            races.run(formula)
+
+
+def test_a_verifier_that_is_too_slow_is_our_fault_and_teaches_nothing(pool, formula):
+    slow = 'success = { verifier = ["/bin/sh", "-c", "sleep 30", "{output}"] }'
+    path = pool({"one": RIGHT}, seconds=1, one=slow)
+    raced = race(path, formula)
+    assert (raced.winner, str(raced.finishes[0].status)) == (None, "infrastructure error")
+    assert "not verified in time" in raced.void
+    assert outcomes(path) == [("void", [])]
+
+
+def test_an_answer_that_was_cut_off_does_not_win(pool, formula):
+    path = pool({"long": f"trap '' XFSZ; head -c 3000000 /dev/zero 2>/dev/null; {RIGHT}"}, features='from = "none"')
+    path.write_text(path.read_text().replace("[limits]", "[limits]\noutput = 1"))
+    raced = race(path, formula)
+    assert raced.winner is None
+    assert "may be cut off" in raced.finishes[0].detail
+
+
+def test_two_races_at_a_time_are_refused(pool, formula):
+    path = pool({"one": f"sleep 0.5; {RIGHT}"})
+
+    async def both():
+        with Races(path) as races:
+            return await asyncio.gather(races.run_async(formula), races.run_async(formula), return_exceptions=True)
+
+    first, second = asyncio.run(both())
+    assert first.winner == "one"
+    assert "a race must have ended before the next begins" in str(second)
+
+
 def test_what_a_former_process_left_unfinished_is_void(pool, formula):
     path = pool({"one": RIGHT, "other": RIGHT})
     with Races(path) as races:
@@ -119,7 +159,7 @@ def test_a_journal_that_does_not_fit_the_pool_is_not_touched(pool, formula, head
     race(pool({"a": RIGHT, "b": RIGHT}, a="features = {x = 1}"), formula)
     path = pool({"a": RIGHT, "b": RIGHT}, head=head, a=more or "features = {x = 1}", features=features)
     before = outcomes(path)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(PreselectError, match=message):
         race(path, formula)
     assert outcomes(path) == before
 
@@ -135,6 +175,7 @@ def test_features_that_cannot_be_had_are_missing_if_their_names_are_known(pool, 
         raced = races.run(formula)
     assert raced.winner is not None
     assert "raced without features" in raced.warning
+    assert race(path, formula).warning is not None  # the journal knows their names
     with pytest.raises(InputError, match="features"):  # nobody knows their names before the first race
         race(
             pool(
@@ -217,5 +258,6 @@ def test_the_tally_counts_only_what_is_known(pool, formula):
         "killed": (2, 0),
         "failed": (2, 0),
     }
-    assert tally.shares["quick"].saved == tally.shares["killed"].saved == 0
-    assert tally.shares["failed"].saved == pytest.approx(100 - seconds)
+    features = sum(one.feature_seconds for one in raced)
+    assert tally.shares["quick"].saved == tally.shares["killed"].saved == pytest.approx(-features)
+    assert tally.shares["failed"].saved == pytest.approx(100 - seconds - features)

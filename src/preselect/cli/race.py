@@ -1,6 +1,7 @@
 """`preselect race`: run k solvers of a pool on each instance, stop at the first right answer, learn which to race."""
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from preselect.errors import InputError
 from preselect.race import Raced, Races, read_pool
@@ -107,9 +109,10 @@ def run(
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
     setting = read_pool(pool).changed(k=k, seconds=seconds)
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
     files = _listed(instances)
+    if output is not None:
+        _require_distinct(files, output, inbox)
+        output.mkdir(parents=True, exist_ok=True)
     tally, single = Tally(setting.limits.seconds), len(files) == 1 and inbox is None
     raced, failed = None, 0
     with Races(setting) as races, _interruptible(tally):
@@ -118,13 +121,14 @@ def run(
                 with _table(file) as watch:
                     raced = races.run(file, watch=watch)
             except InputError as error:
-                if single or races.learner is None:  # the others would fare no better
+                if single:
                     raise
                 failed += 1
-                click.echo(f"[{place}/{len(files)}] {file}: {error}", err=True)
+                click.echo(f"{_place(place, files)} {_printable(file)}: {error}", err=True)
                 continue
             tally.add(raced)
-            _tell(raced, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
+            failed += raced.void is not None and raced.winner is None
+            _tell(raced, _place(place, files))
             _write(raced, output, style, single)
     _summarise(tally)
     if failed:
@@ -144,12 +148,35 @@ def report(pool: Path, out: Path) -> None:
     click.echo(f"report: {write_report(journal, out)}")
 
 
+def _place(place: int, files: list[Path]) -> str:
+    return f"[{place}/{len(files)}]" if place <= len(files) else "[new]"
+
+
+def _printable(path: Path) -> str:
+    """A path as text, whatever bytes its name is made of."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _require_distinct(files: list[Path], output: Path, inbox: Path | None) -> None:
+    """Outputs are called after instances: no two may have the same name, and none may become an instance."""
+    if inbox is not None and output.absolute() == inbox.absolute():
+        raise InputError(f"output must be another folder than the one that is watched, got {str(output)!r} for both")
+    named: dict[str, Path] = {}
+    for file in files:
+        other = named.setdefault(file.name, file)
+        if other.absolute() != file.absolute():
+            raise InputError(
+                f"instances must have different names for --output, got {str(other)!r} and {str(file)!r}; "
+                "race on them one by one, or rename one"
+            )
+
+
 def _listed(given: Iterable[Path]) -> list[Path]:
     """Files, those in folders, and those that standard input lists."""
     files: list[Path] = []
     for path in given:
         if str(path) == "-":
-            files += [Path(line.strip()) for line in sys.stdin if line.strip()]
+            files += [Path(os.fsdecode(line)) for line in sys.stdin.buffer.read().splitlines() if line.strip()]
         elif path.is_dir():
             files += _inside(path)
         else:
@@ -172,15 +199,24 @@ def _all(files: list[Path], inbox: Path | None) -> Iterator[Path]:
     if not inbox.is_dir():
         raise InputError(f"watch must be a folder, got {str(inbox)!r}; make it first")
     click.echo(f"watching {inbox}; Ctrl-C ends", err=True)
-    seen, sizes = set(files), dict[Path, int]()
+    seen, states = set(files), dict[Path, tuple[int, int] | None]()
     while True:
-        now = {path: path.stat().st_size for path in _inside(inbox) if path not in seen}
-        for path, size in now.items():
-            if sizes.get(path) == size:
+        now = {path: _state(path) for path in _inside(inbox) if path not in seen}
+        for path, state in now.items():
+            if state is not None and states.get(path) == state:
                 seen.add(path)
                 yield path
-        sizes = now
+        states = now
         time.sleep(_WATCH_SECONDS)
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Size and time of the last change; None if it is gone."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 @contextmanager
@@ -208,12 +244,12 @@ def _table(file: Path) -> Iterator[Watch | None]:
 
 
 def _standings(file: Path, standings: list[Standing]) -> Table:
-    table = Table(title=str(file), title_justify="left")
+    table = Table(title=Text(_printable(file)), title_justify="left")
     for column in ("racer", "", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")
     for racer in standings:
         state = racer.status or ("being verified" if racer.answered else "running")
-        table.add_row(racer.name, str(state), f"{racer.seconds:.1f}")
+        table.add_row(Text(racer.name), str(state), f"{racer.seconds:.1f}")
     return table
 
 
@@ -225,7 +261,7 @@ def _tell(raced: Raced, place: str) -> None:
         others = ", ".join(name for name in raced.chosen if name != raced.winner) or "nobody else"
         tie = ", a tie" if raced.tie else ""
         said = f"{raced.answer or 'answered'} by {raced.winner} in {raced.seconds:.2f} s{tie} (raced: {others})"
-    click.echo(f"{place} {raced.instance}: {said}", err=True)
+    click.echo(f"{place} {_printable(raced.instance)}: {said}", err=True)
     for finish in raced.finishes:
         if finish.status in ("wrong answer", "crashed", "memory"):
             click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
@@ -239,14 +275,23 @@ def _write(raced: Raced, output: Path | None, style: str, single: bool) -> None:
     place = None if output is None else output / f"{raced.instance.name}.out"
     if place is not None and raced.winner is not None:
         place.write_bytes(raced.output)
+    elif place is not None:
+        place.unlink(missing_ok=True)  # of an earlier run: it is no answer to this one
     if style == "json":
         click.echo(json.dumps(_as_json(raced, place)))
     elif place is None:
         if not single:
-            click.echo(f"c instance {raced.instance}")
+            click.echo(f"c instance {_printable(raced.instance)}")
         sys.stdout.flush()
-        sys.stdout.buffer.write(raced.output or b"s UNKNOWN\n")
+        sys.stdout.buffer.write(_answer(raced))
         sys.stdout.buffer.flush()
+
+
+def _answer(raced: Raced) -> bytes:
+    """What the winner printed, or what its exit code says, or that nobody knows."""
+    if raced.winner is not None and (raced.output or raced.answer is None):
+        return raced.output
+    return f"s {raced.answer or 'UNKNOWN'}\n".encode()
 
 
 def _as_json(raced: Raced, place: Path | None) -> dict[str, Any]:
@@ -267,7 +312,7 @@ def _as_json(raced: Raced, place: Path | None) -> dict[str, Any]:
             {**finish._asdict(), "output": None, "errors": None, "status": str(finish.status)}
             for finish in raced.finishes
         ],
-        "output": raced.output.decode(errors="replace") if place is None else str(place),
+        "output": raced.output.decode(errors="replace") if place is None else str(place) if raced.winner else None,
     }
 
 
@@ -280,9 +325,9 @@ def _summarise(tally: Tally) -> None:
         err=True,
     )
     table = Table()
-    for column in ("arm", "raced", "won", "saved against it alone, s"):
+    for column in ("arm", "raced", "won", "saved against it alone, s (a failure counts as the limit)"):
         table.add_column(column, justify="left" if column == "arm" else "right")
     for name, share in sorted(tally.shares.items(), key=lambda item: (-item[1].wins, -item[1].plays, item[0])):
         saved = f"at least {share.saved:.2f}" if share.saved > 0 else "unknown"
-        table.add_row(name, str(share.plays), str(share.wins), saved)
+        table.add_row(Text(name), str(share.plays), str(share.wins), saved)
     Console(stderr=True).print(table)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from preselect.errors import InputError
+from preselect.race.tables import positive_of
 from preselect.sat.parametrizations import EFFECTIVE, NAMES
 from preselect.sat.saps import DEFAULT, Parameters
 
@@ -80,8 +81,8 @@ def find_solvers(path: str | None = None) -> list[Solver]:
 # --- the pool file ----------------------------------------------------------------------------------------------------
 
 _BEGINNING = """\
-# A pool of solvers: `preselect race FILE...` races k of them per instance and learns which.
-# Try every arm with `preselect race check`.
+# A pool of solvers: `preselect race POOL FILE...` races k of them per instance and learns which.
+# Try every arm with `preselect race check POOL`.
 
 k = {k}                          # racers per instance; no more than there are idle cores
 policy = "newton(outside=True)"  # how to choose them: `preselect policies` lists what there is
@@ -125,6 +126,7 @@ def write_pool(
     target = Path(path)
     if not found:
         raise InputError("found must have at least one solver, got none")
+    positive_of(seconds, "seconds")
     racers = min(2, len(found)) if k is None else k
     if not 1 <= racers <= len(found):
         raise InputError(f"k must be from 1 to {len(found)}, the number of solvers, got {racers}")

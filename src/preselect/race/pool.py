@@ -114,7 +114,7 @@ class Pool:
 
     def changed(self, *, k: int | None = None, seconds: float | None = None) -> "Pool":
         """The same pool with another number of racers, or another limit, where one is given."""
-        limits = self.limits if seconds is None else replace(self.limits, seconds=seconds)
+        limits = self.limits if seconds is None else replace(self.limits, seconds=positive_of(seconds, "seconds"))
         return replace(self, k=self.k if k is None else read_k(k, len(self.arms)), limits=limits)
 
     def limited(self, seconds: float) -> "Pool":

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from preselect.race.racing import Raced
 from preselect.race.supervision import Status
 
+_FAILED = (Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.WRONG_ANSWER, Status.NO_ANSWER)
+
 
 @dataclass
 class Share:
     """One arm's part. `alone` is what it is known to need at least on the instances it raced on, `raced` what the races
-    took there: the difference is what racing is known to have saved.
+    took there, with the features: the difference is what racing is known to have saved. A failure counts as the limit.
     """
 
     plays: int = 0
@@ -55,11 +57,9 @@ class Tally:
             share = self.shares.setdefault(finish.name, Share())
             share.plays += 1
             share.wins += finish.name == raced.winner
-            share.raced += raced.seconds
+            share.raced += raced.seconds + raced.feature_seconds
             share.alone += self._alone(raced, finish.status)
 
     def _alone(self, raced: Raced, status: Status) -> float:
-        """The least that an arm takes alone: all the time there is if it has failed, else no less than the race."""
-        if status in (Status.WON, Status.KILLED, Status.FINISHED_LATE, Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR):
-            return raced.seconds
-        return max(self.limit, raced.seconds)
+        """The least that an arm takes alone: as long as the race, or all the time there is if it failed by itself."""
+        return max(self.limit, raced.seconds) if status in _FAILED else raced.seconds

@@ -26,10 +26,10 @@ How a racer can end:
 | killed               | running when another won                                                                     |
 | finished late        | answered, but another won; its answer was not verified                                       |
 | wrong answer         | answered, and the verification said no                                                       |
-| crashed              | died of a signal that was not ours                                                           |
+| crashed              | died of a signal that was not ours, or its output reached the cap and may be cut off         |
 | no answer            | exited by itself, with a code that is no answer or an output that the pattern does not match |
-| timeout              | running at the time limit, or its answer not yet verified then                               |
+| timeout              | running at the time limit                                                                    |
 | memory               | killed because its processes together held more memory than the limit                        |
 | not started          | its command could not be executed                                                            |
-| infrastructure error | our own fault: its verifier did not start or died, the pattern took too long, a call failed  |
+| infrastructure error | our own fault: verifying or matching took too long, a verifier did not start, a call failed   |
 """

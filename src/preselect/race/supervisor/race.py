@@ -181,7 +181,9 @@ class Race:
         except OSError as error:
             self._fail(racer, f"the output cannot be read: {error}")
         else:
-            if answered:
+            if answered and full:
+                self._end(racer, "crashed", f"answered, but {self._over()}: its answer may be cut off")
+            elif answered:
                 racer.answered = True
                 emit({"event": "answered", "number": racer.number, "seconds": racer.seconds})
             else:
@@ -265,6 +267,8 @@ class Race:
         for racer in self.racers:
             if racer.status is None:
                 racer.status, racer.detail = self._last_status(racer)
+                if racer.status == "infrastructure error":
+                    self.infrastructure = racer.detail
                 if not racer.answered and self.released:
                     racer.seconds = time.monotonic() - self.released
 
@@ -273,7 +277,9 @@ class Race:
             return ("finished late" if racer.answered else "killed"), ""
         if self.failure is not None:
             return "infrastructure error", self.failure
-        return "timeout", "answered, but its answer was not verified in time" if racer.answered else ""
+        if racer.answered:
+            return "infrastructure error", "answered, but its answer was not verified in time"
+        return "timeout", ""
 
     def _say_done(self) -> None:
         end = time.monotonic() - self.released if self.released else 0.0
