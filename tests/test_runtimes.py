@@ -190,6 +190,10 @@ def test_races_are_won_by_the_fastest_that_solves(scenario):
         best = min(data.times[i, arm] if data.solved[i, arm] else 1000.0 for arm in decision.arms)
         assert races.measure(races.truth()[None], decision.arms[None])["par10"] == best
         assert races.measure(races.truth()[None], decision.arms[None])["resources"] == 2 * best
+        assert (
+            races.measure(races.truth()[None], decision.arms[None])["excess"]
+            == best - data.times[i][data.solved[i]].min()
+        )
 
 
 def test_time_for_features_counts_against_the_cutoff(scenario):
@@ -212,6 +216,8 @@ def test_the_aslib_study_is_played_and_told(scenario, tmp_path):
     yardsticks = {"virtual best": 8 * virtual, "single best": 8 * 50.0, "best fixed set": 8 * 50.0}
     assert plan.yardsticks(one, "par10") == pytest.approx(yardsticks)
     assert plan.yardsticks(two, "par10") == pytest.approx({**yardsticks, "best fixed set": 8 * virtual})
+    assert plan.yardsticks(one, "excess")["single best"] == pytest.approx(8 * (50.0 - virtual))
+    assert plan.yardsticks(two, "resources")["best fixed set"] == pytest.approx(2 * 8 * virtual)
     fixed, single = results.ratios().values()
     total = results.summaries("par10")[two, "random"].mean
     assert single[two, "random"] == pytest.approx((total / 8 - virtual) / (50.0 - virtual))

@@ -30,6 +30,7 @@ class Races:
         self._arms = _arms(scenario)
         self._round = -1
         self._costs = charged(scenario) if charge else scenario.costs
+        self._virtual_best = scenario.costs.min(axis=1)
         self.d = (len(scenario.algorithms) if self._arms is None else self._arms.shape[1]) * (1 + self._scaling.size)
 
     def context(self) -> StructuredContext:
@@ -59,9 +60,10 @@ class Races:
         return np.array([self._instance])
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """Time of the race, ten times the cutoff if nobody solved it; and the same for all cores that it took."""
-        best = self._costs[truths[:, 0].astype(np.int64)[:, None], arms].min(axis=1)
-        return {"par10": best, "resources": arms.shape[1] * best}
+        """Time of the race, ten times the cutoff if nobody solved it; what it lacks; and the time of all its cores."""
+        instances = truths[:, 0].astype(np.int64)
+        best = self._costs[instances[:, None], arms].min(axis=1)
+        return {"par10": best, "excess": best - self._virtual_best[instances], "resources": arms.shape[1] * best}
 
 
 def charged(scenario: Scenario) -> Floats:

@@ -28,6 +28,11 @@ _MEASURES = {
         "seconds until one of the chosen algorithms has solved the instance, ten times the cutoff if none has",
         "cumulative PAR10, s",
     ),
+    "excess": Measure(
+        "Above the virtual best",
+        "PAR10 of the race, less that of the fastest algorithm for the instance, which pays for no features",
+        "cumulative PAR10 above VBS, s",
+    ),
     "resources": Measure("Resources", "the same, for all of the k cores that a race takes", "cumulative PAR10 × k, s"),
 }
 
@@ -116,14 +121,14 @@ class AslibPlan(Plan):
     def yardsticks(self, scenario_: Race, measure: str) -> dict[str, float]:
         """What choices that learn nothing add up to."""
         found, rounds = yardsticks(scenario_), self.horizon_of(scenario_)
-        if measure == "resources":
-            return {"single best": found.single_best * rounds, "best fixed set": found.fixed_set * rounds * scenario_.k}
-        totals = {
-            "virtual best": found.virtual_best,
-            "single best": found.single_best,
-            "best fixed set": found.fixed_set,
-        }
-        return {name: value * rounds for name, value in totals.items()}
+        fixed = {"single best": found.single_best, "best fixed set": found.fixed_set}
+        if measure == "excess":
+            fixed = {name: value - found.virtual_best for name, value in fixed.items()}
+        elif measure == "resources":
+            fixed["best fixed set"] *= scenario_.k
+        else:
+            fixed = {"virtual best": found.virtual_best, **fixed}
+        return {name: value * rounds for name, value in fixed.items()}
 
     def ratios(self, scenario_: Race, total: float) -> dict[str, float]:
         """How far a total lies above the virtual best, by the gaps of the best fixed set and of the single best."""
