@@ -266,7 +266,8 @@ async def _read_async(descriptor: int, seconds: float) -> bytes | None:
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)
     try:
-        await asyncio.wait_for(ready.wait(), seconds)
+        async with asyncio.timeout(seconds):  # wait_for would swallow a cancellation that comes together with an event
+            await ready.wait()
     except TimeoutError:
         return None
     finally:
