@@ -1,0 +1,346 @@
+"""Measure what racing learnt pairs of solvers is worth, against each solver alone and against pairs drawn at random.
+
+On each instance every arm of the pool runs alone (singles.csv), then two arms drawn at random race, and two that were
+chosen by what the races before have taught; all close together, so that whatever else the machine does meets them
+alike. Races are repeated in several shuffled orders, each with journals of its own. Tables and a figure tell what came
+of it. Whatever is interrupted goes on when the same command is given again.
+"""
+
+import argparse
+import csv
+import math
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import preselect
+from preselect.errors import InputError
+from preselect.race import Pool, Races, read_pool
+from preselect.race.answers import checker
+from preselect.race.finding import find_solvers, write_pool
+from preselect.race.instance_features import Instance, features_of
+from preselect.race.pool import FeatureSource
+from preselect.race.supervision import supervise
+from preselect.store import Journal
+
+LEARNT = "newton(outside=True)"
+HEADER = ("instance", "arm", "seconds", "status", "limit")
+COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7")  # Okabe and Ito's: told apart by the colour-blind
+DASHES = ("-", (0, (5, 1)), "-.", "--", ":")
+
+
+class Outcome(NamedTuple):
+    """What came of an instance."""
+
+    seconds: float
+    solved: bool
+    feature_seconds: float = 0.0
+
+
+Run = Mapping[str, Outcome]  # by instance, in the order in which they were raced on
+
+
+class Way(NamedTuple):
+    """A way to solve instances: one run, or one for each order."""
+
+    name: str
+    runs: Sequence[Run]
+
+
+# --- every arm alone --------------------------------------------------------------------------------------------------
+
+
+def measure_alone(pool: Pool, path: Path, out: Path) -> None:
+    """Run the arms that are missing in the table on an instance, and add them line by line."""
+    measured = read_singles(out, pool.limits.seconds)
+    for arm in pool.arms:
+        if path.name not in measured.get(arm, {}):
+            line = run_alone(pool, path, arm, out.with_suffix(".running"))
+            with out.open("a", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerow(line)
+
+
+def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str, float, str, float]:
+    """One line of the table. All arms get the same seed on an instance."""
+    seed, limits = zlib.crc32(path.name.encode()) >> 1, pool.limits
+    result = supervise(
+        [pool.racer(arm, path, seed)],
+        folder=folder,
+        seconds=limits.seconds,
+        memory=limits.memory,
+        output=limits.output,
+        check=checker(pool, Instance(path)),
+    )
+    if result.infrastructure:
+        raise InputError(f"{arm} must be able to run, got {result.infrastructure}; see `preselect race check`")
+    return path.name, arm, round(result.seconds, 5), str(result.finishes[0].status), limits.seconds
+
+
+def read_singles(path: Path, limit: float) -> dict[str, dict[str, Outcome]]:
+    """Outcomes by arm and instance; the file begins with a header and ends with a whole line afterwards."""
+    text = path.read_text() if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1] or ",".join(HEADER) + "\n"
+    if whole != text:
+        path.write_text(whole)
+    rows = csv.reader(whole.splitlines())
+    if tuple(next(rows)) != HEADER:
+        raise InputError(f"{path}, line 1: the header must be {','.join(HEADER)}; move the file away")
+    found: dict[str, dict[str, Outcome]] = {}
+    for place, row in enumerate(rows, start=2):
+        instance, arm, outcome = _single(row, limit, f"{path}, line {place}")
+        found.setdefault(arm, {})[instance] = outcome
+    return found
+
+
+def _single(row: list[str], limit: float, where: str) -> tuple[str, str, Outcome]:
+    try:
+        instance, arm, seconds, status, own_limit = row
+        outcome, measured_with = Outcome(float(seconds), status == "won"), float(own_limit)
+    except ValueError:
+        raise InputError(f"{where}: a line must be {','.join(HEADER)}, got {','.join(row)!r:.80}") from None
+    if measured_with != limit:
+        raise InputError(f"{where}: the limit must be {limit:g} s, got {measured_with:g}; name another folder by --out")
+    return instance, arm, outcome
+
+
+# --- races ------------------------------------------------------------------------------------------------------------
+
+
+def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> None:
+    """Do what is missing of one order; which of the two races comes first takes turns."""
+    journals = [setup(pool, out, order) for setup in SETUPS.values()]
+    done = [read_races(one.journal) for one in journals]
+    with Races(journals[0]) as first, Races(journals[1]) as second:
+        for place, path in enumerate(paths):
+            show(f"order {order + 1}, {place + 1}/{len(paths)}: {path.name}")
+            measure_alone(pool, path, out / "singles.csv")
+            turns = [(first, done[0]), (second, done[1])]
+            for races, already in turns if place % 2 else reversed(turns):
+                if path.name not in already:
+                    races.run(path)
+
+
+def raced(pool: Pool, paths: Sequence[Path]) -> Run:
+    """What came of each instance, by the pool's journal."""
+    done = read_races(pool.journal)
+    void = [path.name for path in paths if path.name not in done]
+    if void:
+        raise InputError(f"races must not be void, got {len(void)} in {pool.journal}; the same command repeats them")
+    return {path.name: done[path.name] for path in paths}
+
+
+def read_races(journal: Path) -> dict[str, Outcome]:
+    """What came of the races in a journal, without those that are void."""
+    if not journal.exists():
+        return {}
+    with Journal.read(journal) as open_journal:
+        rounds = [(made.body, told.body) for made, told in open_journal.rounds() if told is not None]
+    return {
+        Path(made["label"]).name: _raced(told["kind"], told["details"])
+        for made, told in rounds
+        if told["kind"] != "void"
+    }
+
+
+def _raced(kind: str, details: Mapping[str, float]) -> Outcome:
+    return Outcome(details["seconds"], kind == "winner", details["feature_seconds"])
+
+
+def shuffled(instances: Sequence[Path], seed: int, order: int) -> list[Path]:
+    """The instances in an order of their own."""
+    return [instances[place] for place in np.random.default_rng((seed, order)).permutation(len(instances))]
+
+
+def learnt(pool: Pool, out: Path, order: int) -> Pool:
+    """The pool, with the choice learnt."""
+    return replace(pool, policy=LEARNT, seed=order, journal=out / f"learnt-{order}.journal")
+
+
+def drawn(pool: Pool, out: Path, order: int) -> Pool:
+    """The pool, with the choice left to chance; features are of no use then."""
+    journal = out / f"random-{order}.journal"
+    return replace(pool, policy="random", seed=order, journal=journal, features=FeatureSource())
+
+
+SETUPS: dict[str, Callable[[Pool, Path, int], Pool]] = {"random pair": drawn, "learnt pair": learnt}
+
+
+# --- what it adds up to -----------------------------------------------------------------------------------------------
+
+
+def compare(singles: Mapping[str, Run], races: Sequence[Way], limit: float) -> list[Way]:
+    """The arms, the best first, then the races, and what the arms could have done at best."""
+    alone = sorted((Way(arm, [run]) for arm, run in singles.items()), key=lambda way: par10(way.runs[0], limit))
+    pairs = [Way(f"best pair in hindsight ({a}, {b})", [best((singles[a], singles[b]))])
+             for a, b in combinations(singles, 2)]  # fmt: skip
+    pair = min(pairs, key=lambda way: par10(way.runs[0], limit), default=None)
+    virtual_best = Way("virtual best", [best(tuple(singles.values()))])
+    return [*alone, *races, *([pair] if pair else []), virtual_best]
+
+
+def best(runs: Sequence[Run]) -> Run:
+    """On each instance the best of some outcomes."""
+    return {
+        instance: min((run[instance] for run in runs), key=lambda outcome: (not outcome.solved, outcome.seconds))
+        for instance in runs[0]
+    }
+
+
+def total(run: Run) -> float:
+    """The seconds of a run, features included."""
+    return math.fsum(outcome.seconds + outcome.feature_seconds for outcome in run.values())
+
+
+def par10(run: Run, limit: float) -> float:
+    """The mean seconds per instance, features included, where ten times the limit counts for an unsolved one."""
+    costs = (outcome.seconds + outcome.feature_seconds if outcome.solved else 10.0 * limit for outcome in run.values())
+    return math.fsum(costs) / len(run)
+
+
+def table(ways: Iterable[Way], limit: float) -> str:
+    """A table in Markdown; with standard errors where there are several orders."""
+    lines = ["| | solved | total, s | of these features, s | PAR10, s |", "|---|---|---|---|---|"]
+    for way in ways:
+        solved = _mean([sum(outcome.solved for outcome in run.values()) for run in way.runs], 1)
+        features = _mean([math.fsum(outcome.feature_seconds for outcome in run.values()) for run in way.runs], 1)
+        cost = _mean([par10(run, limit) for run in way.runs], 2)
+        lines.append(f"| {way.name} | {solved} | {_mean([total(run) for run in way.runs], 1)} | {features} | {cost} |")
+    return "\n".join(lines)
+
+
+def table_by_family(ways: Iterable[Way], limit: float) -> str:
+    """PAR10 for each family: what is before the first hyphen of instances' names."""
+    ways = list(ways)
+    families = sorted({_family(instance) for instance in ways[0].runs[0]})
+    lines = [f"| PAR10, s | {' | '.join(families)} |", "|---" * (len(families) + 1) + "|"]
+    for way in ways:
+        cells = [_mean([par10(_only(run, family), limit) for run in way.runs], 2) for family in families]
+        lines.append(f"| {way.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _family(instance: str) -> str:
+    return instance.partition("-")[0]
+
+
+def _only(run: Run, family: str) -> Run:
+    return {instance: outcome for instance, outcome in run.items() if _family(instance) == family}
+
+
+def _mean(values: Sequence[float], digits: int) -> str:
+    """The mean, with its standard error if there are several values; a single count is written as such."""
+    if len(values) == 1:
+        return str(values[0]) if isinstance(values[0], int) else f"{values[0]:.{digits}f}"
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1) / math.sqrt(len(values)):.{digits}f}"
+
+
+def draw_figure(ways: Sequence[Way], orders: Sequence[Sequence[str]], path: Path) -> None:
+    """The seconds used so far over the instances in the order of racing: the mean over the orders."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    for way, colour, dashes in zip(ways, COLOURS, DASHES, strict=False):
+        runs = way.runs if len(way.runs) == len(orders) else [way.runs[0]] * len(orders)
+        curves = np.array([np.cumsum(_costs(run, order)) for run, order in zip(runs, orders, strict=True)])
+        rounds = np.arange(1, curves.shape[1] + 1)
+        axes.plot(rounds, curves.mean(axis=0), color=colour, linestyle=dashes, linewidth=1.8, label=way.name)
+        axes.fill_between(rounds, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel="instances so far", ylabel="seconds used so far, features included", ylim=(0, None))
+    axes.set_title(f"Mean of {len(orders)} orders; bands go from the least to the most", fontsize=10)
+    axes.margins(x=0.0)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _costs(run: Run, order: Sequence[str]) -> list[float]:
+    return [run[instance].seconds + run[instance].feature_seconds for instance in order]
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, seed: int) -> str:
+    """Measure what is missing, write tables and figure, and answer the tables."""
+    limit, names = pool.limits.seconds, sorted(path.name for path in instances)
+    sequences = [shuffled(instances, seed, order) for order in range(orders)]
+    features_of(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
+    for order, paths in enumerate(sequences):
+        measure_order(pool, paths, out, order)
+    shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, of no further use
+    measured = read_singles(out / "singles.csv", limit)
+    singles = {arm: {name: measured[arm][name] for name in names} for arm in pool.arms}
+    races = [
+        Way(name, [raced(setup(pool, out, order), paths) for order, paths in enumerate(sequences)])
+        for name, setup in SETUPS.items()
+    ]
+    ways = compare(singles, races, limit)
+    text = f"{table(ways, limit)}\n\n{table_by_family(ways, limit)}\n"
+    (out / "portfolio.md").write_text(text)
+    shown = [races[1], races[0], ways[0], *ways[len(singles) + len(races) :]]
+    draw_figure(shown, [[path.name for path in paths] for paths in sequences], out / "portfolio.png")
+    return text
+
+
+def show(text: str) -> None:
+    """Say what is going on: in one line that is overwritten on a terminal, else not at all."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def prepare_pool(path: Path, seconds: float, saps: int) -> Pool:
+    """Read the pool, after writing one of the solvers found here if there is none; two arms race."""
+    if not path.exists():
+        found = find_solvers()
+        ours = [solver for solver in found if solver.name.startswith("saps")]
+        write_pool(path, [solver for solver in found if solver not in ours] + ours[:saps], k=2, seconds=seconds)
+    pool = read_pool(path)
+    return replace(pool, k=2, limits=replace(pool.limits, seconds=seconds))
+
+
+def find_instances(folder: Path) -> list[Path]:
+    """The formulas in a folder."""
+    found = sorted(folder.glob("*.cnf"))
+    if not found:
+        raise InputError(f"instances must be a folder with .cnf files, got {folder}; make some with instances.py")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--pool", type=Path, default=Path("pool.toml"), help="written if it is not there (default %(default)s)")
+    add("--saps", type=int, default=0, help="parametrizations of SAPS in a new pool, 0 to 4 (default %(default)s)")
+    add("--instances", type=Path, default=Path("cnf"), help="folder of formulas (default %(default)s)")
+    add("--seconds", type=float, default=5.0, help="limit for a run, and for a race (default %(default)s)")
+    add("--orders", type=int, default=3, help="orders to race in, 1 or more (default %(default)s)")
+    add("--seed", type=int, default=0, help="of the orders (default %(default)s)")
+    add("--out", type=Path, default=Path("portfolio"), help="folder for all results (default %(default)s)")
+    options = parser.parse_args()
+    if options.orders < 1 or options.seed < 0 or not 0 <= options.saps <= 4:
+        parser.error("orders must be at least 1, seed at least 0, saps from 0 to 4")
+    try:
+        instances = find_instances(options.instances)
+        options.out.mkdir(parents=True, exist_ok=True)
+        pool = prepare_pool(options.pool, options.seconds, options.saps)
+        print("\r" + measure(pool, instances, options.out, orders=options.orders, seed=options.seed))
+    except (preselect.PreselectError, OSError) as error:
+        sys.exit(f"measure: {error}")
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
