@@ -325,9 +325,10 @@ def _summarise(tally: Tally) -> None:
         err=True,
     )
     table = Table()
-    for column in ("arm", "raced", "won", "saved against it alone, s (a failure counts as the limit)"):
+    for column in ("arm", "raced", "won", "saved at least, s"):
         table.add_column(column, justify="left" if column == "arm" else "right")
     for name, share in sorted(tally.shares.items(), key=lambda item: (-item[1].wins, -item[1].plays, item[0])):
-        saved = f"at least {share.saved:.2f}" if share.saved > 0 else "unknown"
+        saved = f"{share.saved:.2f}" if share.saved > 0 else "unknown"
         table.add_row(Text(name), str(share.plays), str(share.wins), saved)
     Console(stderr=True).print(table)
+    click.echo("saved: against the arm alone, as far as races tell; a failure of its own counts as the limit", err=True)
