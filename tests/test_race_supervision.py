@@ -57,7 +57,7 @@ def descriptors():
     return sorted(os.listdir("/proc/self/fd"))
 
 
-def until(true, seconds=60.0):
+def until(true, seconds=180.0):
     limit = time.monotonic() + seconds
     while not true() and time.monotonic() < limit:
         time.sleep(0.02)
