@@ -2,6 +2,8 @@
 
 import gzip
 import lzma
+import os
+import secrets
 import zlib
 from os import PathLike, fspath
 from pathlib import Path
@@ -40,6 +42,21 @@ def read_text(path: str | PathLike[str]) -> str:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{fspath(path)} must be text in UTF-8, got something else: {error}") from None
+
+
+def replace_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
+    target = Path(path)
+    temporary = target.with_name(f".{secrets.token_hex(8)}")  # not the name and more: it may be as long as names can be
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_bytes(path: str | PathLike[str], content: bytes) -> None:

@@ -2,12 +2,12 @@
 
 import base64
 import os
-import secrets
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
 from preselect.errors import InputError
+from preselect.files import replace_whole
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
@@ -55,22 +55,9 @@ def write_page(path: Path, content: str) -> Path:
         raise InputError(f"the page must be written to a file, got {str(path)!r}, a folder or a device; name another")
     try:
         # names of files may hold bytes that are no text; they are shown as \udc80 and the like
-        _replace(place, content.encode(errors="backslashreplace"))
+        replace_whole(place, content.encode(errors="backslashreplace"))
     except OSError as error:
         raise InputError(
             f"the page must be written where files can be written, got {str(path)!r}: {error.strerror or error}"
         ) from None
     return path
-
-
-def _replace(place: Path, content: bytes) -> None:
-    temporary = place.with_name(f".{secrets.token_hex(8)}")  # not the name and more: it may be as long as names can be
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, place)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import secrets
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.errors import StateFileError
+from preselect.files import replace_whole
 
 FORMAT = "preselect-state"
 VERSION = 1
@@ -50,19 +50,8 @@ def packed(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
 
 
 def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
-    target = Path(path)
-    content = packed(kind, header, arrays)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    """Write a state file, whole or not at all."""
+    replace_whole(path, packed(kind, header, arrays))
 
 
 def read(path: str | os.PathLike[str]) -> StateFile:

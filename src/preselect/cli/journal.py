@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import os
-import secrets
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +19,7 @@ from rich.text import Text
 
 from preselect import state
 from preselect import store as journals
+from preselect.files import replace_whole
 from preselect.policies import names
 from preselect.store.values import encoded
 
@@ -84,7 +83,7 @@ def export(journal: Path, style: str, out: Path | None) -> None:
         if out is None:
             sys.stdout.writelines(map(_printable, lines))
         else:
-            _write_whole(out, map(_printable, lines))
+            replace_whole(out, "".join(map(_printable, lines)).encode())
             click.echo(f"{out} written", err=True)
 
 
@@ -223,19 +222,6 @@ def _time(seconds: float) -> str:
 def _printable(text: str) -> str:
     """Names of files may hold bytes that are no text; they are shown as \\udc80 and the like."""
     return text.encode(errors="backslashreplace").decode()
-
-
-def _write_whole(out: Path, lines: Iterable[str]) -> None:
-    temporary = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("x", newline="", encoding="utf-8") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, out)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
