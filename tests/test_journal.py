@@ -48,7 +48,9 @@ def context(generator):
 def told(generator, chosen):
     """Some outcome for the arms chosen, as `learn` takes it."""
     order = generator.sample(chosen, generator.randint(1, len(chosen)))
-    return generator.choice([{"winner": order[0]}, {"ranking": order}, {"outcome": NoWinner()}, {"outcome": Void()}])
+    after = generator.choice([None, generator.random()])
+    ends = [{"winner": order[0], "after": after}, {"ranking": order}, {"outcome": NoWinner(after)}, {"outcome": Void()}]
+    return generator.choice(ends)
 
 
 def play(learner, rounds, seed=0):
@@ -233,6 +235,22 @@ def test_outcomes_by_position_are_kept_by_name(path):
     assert replay(path).equal
 
 
+def test_how_long_it_took_is_kept_and_learnt(path):
+    policy = "newton(outside=True)"
+    with opened(path, policy) as learner:
+        for told in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
+            entry = learner.select([1, 2], k=2, eligible=["saps", "kissat"])
+            learner.learn(entry, **told)
+        assert learner.chooser.policy.pace.tolist() == [2.0, 10.3, 0.0]
+        state = learner.chooser.to_bytes()
+    assert [json.loads(line)["after"] for line in run("export", path, "--format", "jsonl").stdout.splitlines()] == [
+        0.3, 1.0, None,
+    ]  # fmt: skip
+    assert replay(path).equal
+    with opened(path, policy) as learner:
+        assert learner.chooser.to_bytes() == state
+
+
 def test_what_it_is_about_and_its_arms_are_there_again(path):
     with opened(path, about={"cores": 4, "limit": math.inf}) as learner:
         assert learner.recovered.events == 0
@@ -249,6 +267,11 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
     [
         (lambda l, e: l.learn(e), "learn must be given one of winner, ranking or outcome, got 0"),
         (lambda l, e: l.learn(e, winner="minisat"), r"winner must name arms that were chosen, \[.*\], got 'minisat'"),
+        (
+            lambda l, e: l.learn(e, winner=e.decision.names[0], after=-1),
+            "after must be a finite number of at least 0.0",
+        ),
+        (lambda l, e: l.learn(e, outcome=Void(), after=1.0), "after must come with a winner, got 1.0 without"),
         (lambda l, e: l.learn(e, ranking=[]), "must name at least one arm, got none; report NoWinner"),
         (lambda l, e: l.learn(e, ranking=[e.decision.names[0]] * 2), "ranking must name distinct arms"),
         (lambda l, e: l.learn(e, ranking="saps"), "ranking must be a list of names, got 'saps'"),

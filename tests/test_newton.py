@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from preselect import InputError, Newton, NoWinner, Random, Winner, model
+from preselect.policies.clocks import chances
 
 
 class LiteralNewton(fidelity.LiteralBelief):
@@ -154,6 +155,91 @@ def test_nobody_takes_part_as_an_arm_whose_utility_is_one(won):
         source.learn([2] if nobody else [1], rows)
         np.testing.assert_allclose(policy.theta, source.theta, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "order"),
+    [
+        (lambda arm: Winner(arm, after=0.1), [1]),
+        (lambda arm: Winner(arm, after=0.11), [2, 1]),
+        (lambda arm: Winner(arm, after=1.2), [2, 1]),
+        (lambda _: NoWinner(after=1.0), [2, 3]),
+        (lambda _: NoWinner(after=0.0), [2, 3]),
+    ],
+)
+def test_where_the_time_is_told_nobody_is_two_clocks(outcome, order):
+    """One rings after a tenth of the limit and one at the limit; a round is a ranking of arms and clocks."""
+    generator = np.random.default_rng(4)
+    policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
+    for _ in range(30):
+        decision = policy.select(generator.uniform(-1.0, 1.0, (6, 3)), 2)
+        policy.learn(decision, outcome(decision.arms[1]))
+        source.learn(order, np.vstack((decision.rows, np.zeros((2, 3)))))
+        np.testing.assert_allclose(policy.theta, source.theta, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
+
+
+SHOWN = np.eye(3)
+
+
+def teach(policy, after, X=SHOWN):
+    """Let the second of two chosen arms win; answers whether anything was learnt."""
+    before, decision = policy._estimate.copy(), policy.select(X, 2)
+    policy.learn(decision, Winner(decision.arms[1], after=after))
+    return not np.array_equal(policy._estimate, before)
+
+
+def test_races_that_took_next_to_no_time_are_counted_and_teach_nothing():
+    policy = Newton(d=3, outside=True, seed=0)
+    assert [teach(policy, after) for after in (0.2, 4e-5, 2e-5, 1e-3, 1e-5)] == [True, False, False, True, False]
+    assert policy.observations == 5
+    assert policy.pace.tolist() == pytest.approx([5, 0.20107, 3])
+
+
+def test_what_is_short_is_measured_by_the_average_race_and_at_most_by_the_limit():
+    hasty, failing = (Newton(d=3, outside=True, seed=0) for _ in range(2))
+    for _ in range(1000):
+        teach(hasty, 1e-3)
+        failing.learn(failing.select(SHOWN, 2), NoWinner(after=1.0))
+    assert [teach(hasty, after) for after in (6e-7, 4e-7)] == [True, False]
+    assert [teach(failing, after) for after in (6e-4, 4e-4)] == [True, False]
+
+
+def test_without_an_outside_option_the_time_changes_nothing():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (6, 3))
+    plain, timed = Newton(d=3, seed=0), Newton(d=3, seed=0)
+    for t in range(30):
+        assert teach(plain, None, X)
+        assert teach(timed, t / 30, X)
+    assert np.array_equal(plain._estimate, timed._estimate)
+
+
+def test_forgetting_gives_the_prior_back_whatever_the_races_in_between_took():
+    """Every second race teaches nothing: as if it had not been there."""
+    X, generator = np.random.default_rng(0).uniform(-1.0, 1.0, (6, 4)), np.random.default_rng(1)
+    some, all_taught = (Newton(d=4, outside=True, discount=0.7, seed=0) for _ in range(2))
+    for _ in range(40):
+        decision = some.select(X, 2)
+        outcome = Winner(decision.arms[generator.integers(2)], after=0.5)
+        some.learn(decision, outcome)
+        all_taught.learn(decision, outcome)
+        some.learn(decision, Winner(decision.arms[0], after=1e-6))
+    np.testing.assert_array_equal(some._estimate, all_taught._estimate)
+
+
+@pytest.mark.parametrize("clocks", [1, 2])
+def test_the_chances_of_arms_and_nobody_are_those_of_the_model(clocks):
+    """Drawn from the model: nobody wins where all clocks come before all arms."""
+    u, generator = np.array([-0.5, 0.3, 0.1]), np.random.default_rng(0)
+    drawn = np.concatenate((u, np.zeros(clocks))) + generator.gumbel(size=(200_000, 3 + clocks))
+    arms, ringing = drawn[:, :3], drawn[:, 3:].min(axis=1)
+    winners = np.where(arms.max(axis=1) > ringing, arms.argmax(axis=1), 3)
+    np.testing.assert_allclose(chances(u, clocks), np.bincount(winners) / 200_000, atol=0.005)
+    for sure in (700.0, -700.0):
+        found = chances(np.array([sure, sure]), clocks)
+        assert found.sum() == pytest.approx(1.0)
+        assert found[2] == pytest.approx(float(sure < 0))
+    assert chances(u, 0)[3] == 0.0
 
 
 def test_with_an_outside_option_arms_that_always_fail_are_given_up():

@@ -23,9 +23,16 @@ def test_the_winner_may_be_in_any_place():
 def test_outcomes_are_values():
     assert Winner(np.int64(3)) == Winner(3) != Winner(4)
     assert len({Winner(3), Winner(np.int32(3)), Ranking([1, 2]), Ranking((1, 2)), Void(), Void(), NoWinner()}) == 4
-    assert repr(Winner(3)) == "Winner(3)"
+    assert Winner(3, after=0.5) == Winner(3, 0.5) != Winner(3)
+    assert len({Winner(3, 0.5), Winner(3), NoWinner(1.0), NoWinner(), NoWinner(1)}) == 4
+    assert (Winner(3, after=np.float32(0.5)).after, NoWinner(1).after, Ranking([1]).after, Void().after) == (
+        0.5, 1.0, None, None,
+    )  # fmt: skip
+    assert [repr(outcome) for outcome in (Winner(3), Winner(3, after=0.5))] == ["Winner(3)", "Winner(3, after=0.5)"]
     with pytest.raises(AttributeError):
         Winner(3).arm = 4
+    with pytest.raises(AttributeError):
+        Winner(3, after=0.1).after = 0.2
     with pytest.raises(AttributeError):
         Ranking([3]).arms = (4,)
 
@@ -35,6 +42,8 @@ def test_outcomes_are_values():
     [
         (lambda: Winner(1.5), "arm must be the integer position of an arm, got 1.5"),
         (lambda: Winner(None), "arm must be the integer position of an arm, got None"),
+        (lambda: Winner(1, after=-0.1), "after must be a finite number of at least 0.0, got -0.1"),
+        (lambda: NoWinner(after="late"), "after must be a number, got 'late'"),
         (lambda: Ranking(["a"]), "arms must be the integer position of an arm, got 'a'"),
         (lambda: Ranking([]), "must name at least one arm"),
         (lambda: Ranking(3), "must be a list of positions, got 3; is it a Winner?"),

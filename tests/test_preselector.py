@@ -122,6 +122,10 @@ def test_a_decision_survives_pickling():
         (lambda c: c.add("saps"), "name must be a text that no arm has yet, got 'saps'"),
         (lambda c: c.add("new", {"colour": 1}), r"features of new must be among \['cdcl', 'age'\], got \['colour'\]"),
         (lambda c: c.learn(c.select([1, 1], k=1)), "learn must be given one of winner, ranking or outcome, got 0"),
+        (
+            lambda c: c.learn(None, outcome=NoWinner(), after=0.5),
+            "after must come with a winner, got 0.5 without; NoWinner takes it as an argument",
+        ),
         (lambda c: c.learn(None, winner="saps"), "decision must be what select returned, got None"),
         (
             lambda c: c.learn(c.select([1, 1], k=2, eligible=["saps", "kissat"]), winner="cadical"),

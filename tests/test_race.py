@@ -48,6 +48,9 @@ def test_the_first_right_answer_wins_and_is_learnt(pool, formula):
     path = pool({"quick": RIGHT, "slow": f"sleep 30; {RIGHT}"})
     raced = race(path, formula)
     assert (raced.winner, raced.answer, raced.void, raced.exit_code) == ("quick", "SATISFIABLE", None, 10)
+    with Journal.read(read_pool(path).journal) as journal:
+        (told,) = (event.body for event in journal.events() if event.kind == "outcome")
+    assert told["after"] == raced.seconds / told["details"]["limit"] > 0.0
     assert raced.output == b"s SATISFIABLE\nv 1 2 0\n"
     assert raced.seconds < 20
     assert {finish.name: str(finish.status) for finish in raced.finishes} == {"quick": "won", "slow": "killed"}

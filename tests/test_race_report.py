@@ -113,7 +113,7 @@ def tiles(path, out):
     return {name: value for value, name in re.findall(r"<div><b>([^<]*)</b>([^<]*)</div>", page)}
 
 
-def a_race(statuses, *, kind="winner", seconds=2.0, limit=60.0, times=None, winner=None, utilities=None):
+def a_race(statuses, *, kind="winner", seconds=2.0, limit=60.0, times=None, winner=None, utilities=None, after=None):
     return Race(
         label="x.cnf",
         chosen=tuple(statuses),
@@ -123,6 +123,7 @@ def a_race(statuses, *, kind="winner", seconds=2.0, limit=60.0, times=None, winn
         seconds=seconds,
         feature_seconds=None,
         limit=limit,
+        after=after,
         statuses=statuses,
         times=times or dict.fromkeys(statuses),
     )
@@ -269,6 +270,13 @@ def test_with_an_outside_option_nobody_takes_part():
     assert nobody[:5] == pytest.approx((0.2, 0.3, 3, 0.2, 2 / 3))
     assert somebody[:5] == pytest.approx((0.8, 0.9, 3, 0.8, 1 / 3))
     assert calibration(races, outside=False) == []
+
+
+def test_where_times_are_known_nobody_is_two_clocks():
+    """v = 4: nobody wins if both clocks come first, 2/6 * 1/5."""
+    races = [a_race({"a": ""}, winner="a", utilities=[math.log(4.0)], after=0.5)]
+    nobody, somebody = calibration(races, outside=True)
+    assert (nobody.predicted, somebody.predicted) == pytest.approx((1 / 15, 14 / 15))
 
 
 def test_a_sure_prediction_falls_into_the_last_bin():

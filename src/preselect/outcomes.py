@@ -8,6 +8,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.arguments import number
 from preselect.errors import InputError
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -29,9 +30,14 @@ def _read_only(places: list[int]) -> NDArray[np.int64]:
 
 
 class Outcome:
-    """Base of the four kinds. `positions` says which places of the decision were ranked, best first."""
+    """Base of the four kinds. `positions` says which places of the decision were ranked, best first.
+
+    `after` is how long the round took, as a share of its time limit, if it had one and it is known.
+    """
 
     __slots__ = ()
+
+    after: float | None = None
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG002
         """Places in `arms` of the ranked arms, best first; empty if the outcome teaches nothing."""
@@ -41,19 +47,27 @@ class Outcome:
 class Winner(Outcome):
     """One of the selected arms won; nothing is known of the order of the others.
 
-    >>> Winner(4).positions(np.array([7, 4, 2]))
+    In a race with a time limit say how long it took, too: `after` is the winner's time as a share of the limit.
+
+    >>> Winner(4, after=0.25).positions(np.array([7, 4, 2]))
     array([1])
     """
 
-    __slots__ = ("_arm",)
+    __slots__ = ("_after", "_arm")
 
-    def __init__(self, arm: SupportsIndex) -> None:
+    def __init__(self, arm: SupportsIndex, after: float | None = None) -> None:
         self._arm = arm if type(arm) is int else _as_arm(arm, "arm")
+        self._after = None if after is None else number(after, "after", least=0.0)
 
     @property
     def arm(self) -> int:
         """Position of the winner in the context that was shown."""
         return self._arm
+
+    @property
+    def after(self) -> float | None:  # type: ignore[override]  # read-only, as all of an outcome
+        """How long it took, as a share of the time limit."""
+        return self._after
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
         selected = arms.tolist()
@@ -64,13 +78,13 @@ class Winner(Outcome):
         return _PLACES[place : place + 1] if place < len(_PLACES) else _read_only([place])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Winner) and other._arm == self._arm
+        return isinstance(other, Winner) and (other._arm, other._after) == (self._arm, self._after)
 
     def __hash__(self) -> int:
-        return hash((Winner, self._arm))
+        return hash((Winner, self._arm, self._after))
 
     def __repr__(self) -> str:
-        return f"Winner({self._arm})"
+        return f"Winner({self._arm})" if self._after is None else f"Winner({self._arm}, after={self._after})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,16 @@ class Ranking(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class NoWinner(Outcome):
-    """Every selected arm failed, for instance by running out of time. Counted, and nothing is learnt."""
+    """Every selected arm failed, for instance by running out of time.
+
+    Counted, and nothing is learnt but by policies with an outside option. `after=1.0` says that a time limit passed.
+    """
+
+    after: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.after is not None:
+            object.__setattr__(self, "after", number(self.after, "after", least=0.0))
 
 
 @dataclass(frozen=True, slots=True)

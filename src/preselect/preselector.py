@@ -44,6 +44,17 @@ class NamedDecision(Decision):
         return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
 
 
+def require_one(
+    winner: str | None, ranking: Iterable[str] | None, outcome: Outcome | None, after: float | None
+) -> None:
+    """Check that one way to tell what came of a decision is given, and a time with a winner only."""
+    given = [way for way in (winner, ranking, outcome) if way is not None]
+    if len(given) != 1:
+        raise InputError(f"learn must be given one of winner, ranking or outcome, got {len(given)}")
+    if winner is None and after is not None:
+        raise InputError(f"after must come with a winner, got {after!r:.80} without; NoWinner takes it as an argument")
+
+
 class Preselector:
     """Chooses k of some named arms for a context, and learns from who wins.
 
@@ -134,15 +145,17 @@ class Preselector:
         winner: str | None = None,
         ranking: Iterable[str] | None = None,
         outcome: Outcome | None = None,
+        after: float | None = None,
     ) -> None:
-        """Take in who won, or the ranking of the chosen arms or of the best of them, or another outcome."""
-        given = [way for way in (winner, ranking, outcome) if way is not None]
-        if len(given) != 1:
-            raise InputError(f"learn must be given one of winner, ranking or outcome, got {len(given)}")
+        """Take in who won, or the ranking of the chosen arms or of the best of them, or another outcome.
+
+        `after` is how long it took the winner of a race, as a share of the time limit.
+        """
+        require_one(winner, ranking, outcome, after)
         if not isinstance(decision, NamedDecision):
             raise InputError(f"decision must be what select returned, got {decision!r:.80}")
         if winner is not None:
-            told: Outcome | None = Winner(_chosen(decision, winner, "winner"))
+            told: Outcome | None = Winner(_chosen(decision, winner, "winner"), after)
         elif ranking is not None:
             told = Ranking([_chosen(decision, name, "ranking") for name in _names(ranking, "ranking")])
         else:

@@ -71,7 +71,7 @@ def _ranked(decision: Decision, generator: np.random.Generator) -> list[int]:
 
 
 def _winner(decision: Decision, generator: np.random.Generator) -> Outcome:
-    return Winner(_ranked(decision, generator)[0])
+    return Winner(_ranked(decision, generator)[0], after=float(generator.random()) ** 2)
 
 
 def _ranking(decision: Decision, generator: np.random.Generator) -> Outcome:
@@ -83,7 +83,8 @@ def _top_two(decision: Decision, generator: np.random.Generator) -> Outcome:
 
 
 def _nothing(decision: Decision, generator: np.random.Generator) -> Outcome:
-    return NoWinner() if generator.random() < 0.5 else Void()
+    luck = generator.random()
+    return Void() if luck < 0.5 else NoWinner(after=1.0 if luck < 0.75 else None)
 
 
 OUTCOMES: dict[str, MakeOutcome] = {

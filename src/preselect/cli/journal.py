@@ -211,7 +211,11 @@ def _csv(values: Iterable[Any]) -> str:
 def _json_lines(source: journals.Journal) -> Iterator[str]:
     for made, told in source.rounds():
         more = {name: made.body[name] for name in ("k", "eligible", "context", "scores", "widths", "round")}
-        ended = {"ended": _time(told.at), "details": told.body["details"]} if told else {"ended": None, "details": None}
+        ended = {
+            "ended": _time(told.at) if told else None,
+            "after": told.body.get("after") if told else None,
+            "details": told.body["details"] if told else None,
+        }
         yield encoded({**_line(made, told), **more, **ended}, "round") + "\n"
 
 

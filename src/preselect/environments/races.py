@@ -49,11 +49,12 @@ class Races:
 
     def outcome(self, decision: Decision) -> Outcome:
         """The best of the chosen algorithms that solve the instance."""
-        arms = decision.arms[self.scenario.solved[self._instance, decision.arms]]
+        scenario, i = self.scenario, self._instance
+        arms = decision.arms[scenario.solved[i, decision.arms]]
         if not len(arms):
-            return NoWinner()
-        ranks = self.scenario.ranks[self._instance, arms]
-        return Winner(arms[np.lexsort((self._luck[self._instance, arms], ranks))[0]])
+            return NoWinner(None if scenario.quality else 1.0)
+        winner = arms[np.lexsort((self._luck[i, arms], scenario.ranks[i, arms]))[0]]
+        return Winner(winner, None if scenario.quality else scenario.times[i, winner] / scenario.cutoff)
 
     def truth(self) -> Floats:
         """The number of the instance."""

@@ -74,12 +74,13 @@ class Policy(ABC):
         if self.d is not None and decision.d != self.d:
             raise InputError(f"decision must have d={self.d} features, got {decision.d}")
         ranking = outcome.positions(decision.arms)
-        if ranking.size:
+        if self.outside and not isinstance(outcome, Void):
+            self._observe_with_nobody(decision, ranking, outcome)
+        elif ranking.size:
             self._observe(decision, ranking)
+        if ranking.size:
             self.observations += 1
         elif isinstance(outcome, NoWinner):
-            if self.outside:
-                self._observe(decision, np.array([len(decision.arms)]))
             self.no_winners += 1
         elif isinstance(outcome, Void):
             self.voids += 1
@@ -175,10 +176,11 @@ class Policy(ABC):
 
     @abstractmethod
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        """Learn that the selected arms at these positions came first, in this order; all or nothing.
+        """Learn that the selected arms at these positions came first, in this order; all or nothing."""
 
-        With an outside option nobody's position is k, behind the selected arms.
-        """
+    def _observe_with_nobody(self, decision: Decision, ranking: NDArray[np.int64], outcome: Outcome) -> None:  # noqa: ARG002
+        """Learn the same where nobody takes part, whose position is k, behind the selected arms."""
+        self._observe(decision, ranking if ranking.size else np.array([len(decision.arms)]))
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         """The k eligible arms with the largest scores, ties broken at random, and their scores, widths and rows."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.context import Floats
+from preselect.policies.clocks import chances
 from preselect.preselector import Preselector
 from preselect.store import Entry, Event, Journal, Learner
 from preselect.store.fold import NO_WINNER, VOID, WINNER
@@ -48,6 +49,7 @@ class Race:
     seconds: float | None
     feature_seconds: float | None
     limit: float | None
+    after: float | None
     statuses: Mapping[str, str]
     times: Mapping[str, float | None]
 
@@ -66,6 +68,7 @@ class Race:
             seconds=_seconds(details.get("seconds")),
             feature_seconds=_seconds(details.get("feature_seconds")),
             limit=_seconds(details.get("limit")),
+            after=ended.get("after"),
             statuses={name: str(racer["status"]) for name, racer in racers.items() if "status" in racer},
             times={name: _seconds(racer.get("seconds")) for name, racer in racers.items()},
         )
@@ -206,17 +209,17 @@ class Bin(NamedTuple):
 def predictions(race: Race, outside: bool) -> list[tuple[float, bool]]:
     """The chance that each participant had by the estimates at the decision, and whether it won.
 
-    A softmax of the plain estimates; with an outside option nobody takes part too, with log-utility 0. None if the
+    A softmax of the plain estimates; with an outside option nobody takes part too, as it does in learning. None if the
     race had no winner, if there was nothing to choose from, or if the estimates are not finite.
     """
-    participants: tuple[str | None, ...] = (*race.chosen, None) if outside else race.chosen
-    u = np.array((*race.utilities, 0.0) if outside else race.utilities, dtype=np.float64)
+    u = np.array(race.utilities, dtype=np.float64)
     ended = race.kind == WINNER or (outside and race.kind == NO_WINNER)
-    if not ended or len(u) < 2 or not np.isfinite(u).all():
+    if not ended or len(u) + outside < 2 or not np.isfinite(u).all():
         return []
-    v = np.exp(u - u.max())
-    chances = (v / v.sum()).tolist()
-    return [(chance, name == race.winner) for chance, name in zip(chances, participants, strict=True)]
+    participants: tuple[str | None, ...] = (*race.chosen, None) if outside else race.chosen
+    clocks = 0 if not outside else 1 if race.after is None else 2
+    predicted = chances(u, clocks)[: len(participants)].tolist()
+    return [(chance, name == race.winner) for chance, name in zip(predicted, participants, strict=True)]
 
 
 def calibration(races: Iterable[Race], outside: bool) -> list[Bin]:

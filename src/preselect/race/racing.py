@@ -219,14 +219,15 @@ class Races:
             raise
 
     def _learnt(self, entry: Entry, raced: Raced) -> Raced:
-        details = _details(raced, self.pool.limits.seconds)
+        limit = self.pool.limits.seconds
+        details, after = _details(raced, limit), raced.seconds / limit
         assert self._learner is not None
         if raced.void is not None:
             self._learner.learn(entry, outcome=Void(), details=details)
         elif raced.winner is None:
-            self._learner.learn(entry, outcome=NoWinner(), details=details)
+            self._learner.learn(entry, outcome=NoWinner(after), details=details)
         else:
-            self._learner.learn(entry, winner=raced.winner, details=details)
+            self._learner.learn(entry, winner=raced.winner, after=after, details=details)
         for finish in raced.finishes:
             if finish.status == Status.NOT_STARTED:
                 self._unable[finish.name] = f"{finish.name}: {finish.detail}"

@@ -8,7 +8,7 @@ import numpy as np
 from preselect.decision import Decision
 from preselect.errors import InputError, JournalError
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.preselector import NamedDecision, Preselector
+from preselect.preselector import NamedDecision, Preselector, require_one
 from preselect.store.journal import Event, Journal
 from preselect.store.values import encoded
 
@@ -45,12 +45,14 @@ def decision_of(event: Event) -> NamedDecision:
 
 
 def told(
-    decision: NamedDecision, winner: str | None, ranking: Iterable[str] | None, outcome: Outcome | None
-) -> tuple[str, list[str]]:
-    """Kind and names of an outcome, which is checked; one of the three must be given."""
-    ways = [way for way in (winner, ranking, outcome) if way is not None]
-    if len(ways) != 1:
-        raise InputError(f"learn must be given one of winner, ranking or outcome, got {len(ways)}")
+    decision: NamedDecision,
+    winner: str | None,
+    ranking: Iterable[str] | None,
+    outcome: Outcome | None,
+    after: float | None,
+) -> tuple[str, list[str], float | None]:
+    """Kind, names and time of an outcome, which is checked."""
+    require_one(winner, ranking, outcome, after)
     if winner is not None:
         kind, names = WINNER, [winner]
     elif ranking is not None:
@@ -59,8 +61,8 @@ def told(
         kind, names = RANKING, list(ranking)
     else:
         kind, names = _kind(outcome), _ranked(decision, outcome)
-    outcome_of(decision, kind, names)
-    return kind, names
+        after = outcome.after  # type: ignore[union-attr]  # _kind has checked it
+    return kind, names, outcome_of(decision, kind, names, after).after
 
 
 def _kind(outcome: Outcome | None) -> str:
@@ -76,7 +78,7 @@ def _ranked(decision: NamedDecision, outcome: Outcome | None) -> list[str]:
     return [decision.names[place] for place in outcome.positions(decision.arms)]
 
 
-def outcome_of(decision: NamedDecision, kind: str, names: list[str]) -> Outcome:
+def outcome_of(decision: NamedDecision, kind: str, names: list[str], after: float | None) -> Outcome:
     """An outcome by kind and names, as the journal keeps it."""
     strangers = [name for name in names if name not in decision.names]
     if strangers:
@@ -85,11 +87,15 @@ def outcome_of(decision: NamedDecision, kind: str, names: list[str]) -> Outcome:
         raise InputError(f"{kind} must name distinct arms, got {names}")
     positions = [int(decision.arms[decision.names.index(name)]) for name in names]
     if kind == WINNER and len(names) == 1:
-        return Winner(positions[0])
+        return Winner(positions[0], after)
+    if kind == NO_WINNER and not names:
+        return NoWinner(after)
+    if after is not None:
+        raise InputError(f"after must come with a winner or with none, got {after!r:.80} for kind {kind}")
     if kind == RANKING:
         return Ranking(positions)
-    if kind in (NO_WINNER, VOID) and not names:
-        return NoWinner() if kind == NO_WINNER else Void()
+    if kind == VOID and not names:
+        return Void()
     raise InputError(f"kind of an outcome must be {WINNER}, {RANKING}, {NO_WINNER} or {VOID}, got {kind!r:.80}")
 
 
@@ -112,7 +118,7 @@ def take(chooser: Preselector, journal: Journal, event: Event) -> str | None:
             return _difference(event, chooser.select(body["context"], body["k"], eligible=body["eligible"]))
         else:
             decision = decision_of(_decided(journal, event))
-            teach(chooser, decision, outcome_of(decision, body["kind"], body["names"]))
+            teach(chooser, decision, outcome_of(decision, body["kind"], body["names"], body.get("after")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"event {event.number} of {journal.path} cannot be taken in again: {error}") from None
     return None

@@ -140,17 +140,21 @@ class Learner:
         winner: str | None = None,
         ranking: Iterable[str] | None = None,
         outcome: Outcome | None = None,
+        after: float | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take in the outcome of a decision, now or later: an entry, or its number. Details are kept and not learnt."""
+        """Take in the outcome of a decision, now or later: an entry, or its number.
+
+        `after` is how long a race took, as a share of its time limit. Details are kept and not learnt.
+        """
         if not (details is None or isinstance(details, Mapping)):
             raise InputError(f"details must be values by name, got {details!r:.80}")
         self._require_in_step()
         decided = self._waiting(entry)
-        kind, names = fold.told(decided.decision, winner, ranking, outcome)
-        learnt = fold.outcome_of(decided.decision, kind, names)
+        kind, names, after = fold.told(decided.decision, winner, ranking, outcome, after)
+        learnt = fold.outcome_of(decided.decision, kind, names, after)
         with self._in_step():
-            body = {"kind": kind, "names": names, "details": {} if details is None else details}
+            body = {"kind": kind, "names": names, "after": after, "details": {} if details is None else details}
             self.journal.append("outcome", body, decision=decided.number)
             refused = fold.teach(self._chooser, decided.decision, learnt)
         self._snapshot_now_and_then()
