@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from preselect import InputError
-from preselect.environments import arff, aslib
-from preselect.environments.aslib import Scenario, best_fixed_set, par10, single_best, virtual_best
+from preselect.environments import arff, yardsticks
+from preselect.environments.aslib import Scenario, par10
+from preselect.environments.description import read_description
+from preselect.environments.yardsticks import best_fixed_set, single_best, virtual_best
 
 ASLIB = Path(__file__).parents[2] / "shared" / "data" / "aslib"
 PUBLISHED = sorted(path.name for path in ASLIB.iterdir()) if ASLIB.is_dir() else ["none"]
@@ -243,7 +245,7 @@ algorithms_stochastic: ''
     scenario = Scenario.read(write(description=description.replace("\n", "\r\n")), steps="default")
     assert (scenario.name, scenario.cutoff, scenario.quality) == ("SMALL", 100.0, False)
     assert scenario.feature_names == ["size"]
-    read = aslib._Description(tmp_path / "description.txt").read()
+    read = read_description(tmp_path / "description.txt")
     assert read["metainfo_algorithms"]["a"] == {
         "configuration": "-- -C 0.25 -M 2 -R first-last",
         "deterministic": "yes",
@@ -528,7 +530,7 @@ def test_too_many_sets_are_searched(monkeypatch):
     times = generator.exponential(50.0, (60, 12))
     scenario = make_scenario(np.where(times > 100.0, np.inf, times))
     exact = best_fixed_set(scenario, 4)
-    monkeypatch.setattr(aslib, "_MOST_SUBSETS", 10)
+    monkeypatch.setattr(yardsticks, "_MOST_SUBSETS", 10)
     found = best_fixed_set(scenario, 4)
     assert not found.exact
     assert exact.cost <= found.cost <= 1.05 * exact.cost
@@ -537,7 +539,7 @@ def test_too_many_sets_are_searched(monkeypatch):
 
 def test_exchange_mends_what_greed_has_spoilt(monkeypatch):
     half = np.array([[1.0, 99.0, 40.0], [1.0, 99.0, 40.0], [99.0, 1.0, 40.0], [99.0, 1.0, 40.0]])
-    monkeypatch.setattr(aslib, "_MOST_SUBSETS", 0)
+    monkeypatch.setattr(yardsticks, "_MOST_SUBSETS", 0)
     found = best_fixed_set(make_scenario(half), 2)  # greed takes the last one first
     assert (found.arms, found.cost) == ((0, 1), 1.0)
 

@@ -35,14 +35,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect.arguments import integer
 from preselect.context import Floats, Integers
 from preselect.environments import arff
+from preselect.environments.description import as_list, read_description
 from preselect.errors import InputError
 
 Booleans = NDArray[np.bool_]
@@ -50,7 +50,6 @@ Booleans = NDArray[np.bool_]
 _REQUIRED = ("description.txt", "algorithm_runs.arff", "feature_values.arff")
 _KEYS = ("instance_id", "repetition", "algorithm", "runstatus")
 _LONGEST_CUTOFF = 1e7  # seconds; nobody has waited longer for one run
-_MOST_SUBSETS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class Scenario:
         whether times are, where the readme does not.
         """
         place = _require_scenario(Path(folder))
-        description = _Description(place / "description.txt").read()
+        description = read_description(place / "description.txt")
         table = arff.read(place / "algorithm_runs.arff")
         measures = _find_measures(description, table, measure)
         runs = _read_runs(table, measures)
@@ -145,16 +144,6 @@ class Scenario:
         return int(order[0]) if len(order) else None
 
 
-@dataclass(frozen=True)
-class FixedSet:
-    """A set of algorithms that is raced on every instance, and the mean cost of that."""
-
-    arms: tuple[int, ...]
-    names: tuple[str, ...]
-    cost: float
-    exact: bool  # whether no other set of that size costs less, or none that the search has seen
-
-
 def par10(times: ArrayLike, solved: ArrayLike, cutoff: float) -> Floats:
     """The time of each run that solved its instance, ten times the cutoff for every other.
 
@@ -163,78 +152,6 @@ def par10(times: ArrayLike, solved: ArrayLike, cutoff: float) -> Floats:
     """
     penalised: Floats = np.where(np.asarray(solved, dtype=bool), np.asarray(times, dtype=np.float64), 10.0 * cutoff)
     return penalised
-
-
-def virtual_best(scenario: Scenario) -> float:
-    """The mean cost if the best algorithm were known for every instance (VBS)."""
-    return float(scenario.costs.min(axis=1).mean())
-
-
-def single_best(scenario: Scenario) -> float:
-    """The mean cost of the one algorithm that is best over all instances (SBS)."""
-    return float(scenario.costs.mean(axis=0).min())
-
-
-def best_fixed_set(scenario: Scenario, k: int) -> FixedSet:
-    """The k algorithms whose race on every instance has the least mean cost, in hindsight: a race costs its least.
-
-    All sets are tried if there are at most 200 000 of them. Otherwise algorithms are added one by one, and then
-    exchanged one for one while that helps.
-    """
-    k = integer(k, "k", 1)
-    count = len(scenario.algorithms)
-    if k > count:
-        raise InputError(f"k must be at most {count}, the number of algorithms, got {k}")
-    costs = np.ascontiguousarray(scenario.costs.T)
-    exact = math.comb(count, k) <= _MOST_SUBSETS
-    arms = _try_all(costs, k) if exact else _exchange(costs, _add_greedily(costs, k))
-    names = tuple(scenario.algorithms[arm] for arm in arms)
-    return FixedSet(arms, names, float(costs[list(arms)].min(axis=0).mean()), exact)
-
-
-def _try_all(costs: Floats, k: int) -> tuple[int, ...]:
-    """The best set of all: sets grow in order, and each last algorithm is tried for all its candidates at once."""
-    least, best = math.inf, tuple(range(k))
-    stack: list[tuple[tuple[int, ...], Floats]] = [((), np.full(costs.shape[1], np.inf))]
-    while stack:
-        chosen, so_far = stack.pop()
-        begin, missing = chosen[-1] + 1 if chosen else 0, k - len(chosen)
-        if missing == 1:
-            means = np.minimum(so_far, costs[begin:]).mean(axis=1)
-            last = int(means.argmin())
-            if means[last] < least:
-                least, best = float(means[last]), (*chosen, begin + last)
-        else:
-            end = len(costs) - missing + 1
-            stack += [((*chosen, arm), np.minimum(so_far, costs[arm])) for arm in reversed(range(begin, end))]
-    return best
-
-
-def _add_greedily(costs: Floats, k: int) -> list[int]:
-    chosen: list[int] = []
-    so_far = np.full(costs.shape[1], np.inf)
-    for _ in range(k):
-        means = np.minimum(so_far, costs).mean(axis=1)
-        means[chosen] = np.inf
-        chosen.append(int(means.argmin()))
-        so_far = np.minimum(so_far, costs[chosen[-1]])
-    return chosen
-
-
-def _exchange(costs: Floats, chosen: list[int]) -> tuple[int, ...]:
-    """Exchange the pair that helps most, until none does."""
-    least = costs[chosen].min(axis=0).mean()
-    while True:
-        offers = []
-        for out in chosen:
-            rest = [arm for arm in chosen if arm != out]
-            means = np.minimum(costs[rest].min(axis=0), costs).mean(axis=1)
-            means[chosen] = np.inf
-            offers.append((float(means.min()), [*rest, int(means.argmin())]))
-        best = min(offers)
-        if best[0] >= least:
-            return tuple(sorted(chosen))
-        least, chosen = best
 
 
 @dataclass(frozen=True)
@@ -273,8 +190,8 @@ def _find_measures(description: dict[str, Any], table: arff.Table, first: str | 
     if not columns:
         raise InputError(f"{table.path} must have a numeric attribute that measures performance, got none")
     there = [table.attributes[place].name for place in columns]
-    names = _as_list(description.get("performance_measures")) or there
-    kinds, better = (_as_list(description.get(key)) for key in ("performance_type", "maximize"))
+    names = as_list(description.get("performance_measures")) or there
+    kinds, better = (as_list(description.get(key)) for key in ("performance_type", "maximize"))
     measures = []
     for place, name in enumerate(names[: len(columns)]):
         found = _select(there, [name])
@@ -378,7 +295,7 @@ def _find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) 
     there = description.get("feature_steps")
     there = there if isinstance(there, dict) else {}
     if steps == "default":
-        wanted = [step for step in _as_list(description.get("default_steps")) if step in there]
+        wanted = [step for step in as_list(description.get("default_steps")) if step in there]
     else:
         wanted = [steps] if isinstance(steps, str) else list(steps)
     used: dict[str, list[str]] = {}
@@ -388,8 +305,8 @@ def _find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) 
             raise InputError(f"steps must be feature steps of the scenario, {', '.join(there)}, got {step!r:.80}")
         if step not in used:
             parts = there[step] if isinstance(there[step], dict) else {}
-            used[step] = _as_list(parts.get("provides"))
-            wanted += _as_list(parts.get("requires"))
+            used[step] = as_list(parts.get("provides"))
+            wanted += as_list(parts.get("requires"))
     return used
 
 
@@ -470,124 +387,3 @@ def _as_in_r(name: str) -> str:
     """
     changed = re.sub(r"[^A-Za-z0-9_.]", ".", name)
     return changed if re.match(r"[A-Za-z.]", changed) else "X" + changed
-
-
-def _as_list(value: Any) -> list[str]:
-    """A list of names, which may be written as a single one, as nothing at all, or run together (`a - b`)."""
-    if isinstance(value, str):
-        return [name.strip() for name in value.split(" - ")]
-    return [str(item) for item in value or [] if item is not None]
-
-
-@dataclass(frozen=True)
-class _Line:
-    number: int
-    indent: int
-    text: str
-
-    @property
-    def is_item(self) -> bool:
-        return self.text == "-" or self.text.startswith("- ")
-
-
-class _Description:
-    """A reader of description.txt, of as much YAML as those files have.
-
-    Mappings and lists by indentation, flow lists of plain values, quotes, comments, values that go on in the next line,
-    keys after `? `, anchors and aliases. Every plain value is a text; null and nothing are None.
-    """
-
-    _entry = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|.+?)\s*:(?:\s+(.*))?""")
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.lines = _split_lines(path)
-        self.next = 0
-        self.anchors: dict[str, Any] = {}
-
-    def read(self) -> dict[str, Any]:
-        """The whole file."""
-        found = self._read_mapping(self.lines[0].indent) if self.lines else {}
-        if self.next < len(self.lines):
-            self._refuse(self.lines[self.next])
-        return found
-
-    def _read_mapping(self, indent: int) -> dict[str, Any]:
-        found = {}
-        while (line := self._here()) and line.indent == indent:
-            entry = self._entry.fullmatch(line.text)
-            if entry is None or line.is_item:
-                self._refuse(line)
-            self.next += 1
-            found[str(_as_plain(entry[1]))] = self._read_value((entry[2] or "").strip(), indent)
-        return found
-
-    def _read_list(self, indent: int) -> list[Any]:
-        items = []
-        while (line := self._here()) and line.indent == indent and line.is_item:
-            self.next += 1
-            items.append(_as_plain(self._read_on(line.text[1:].strip(), indent)))
-        return items
-
-    def _read_value(self, text: str, indent: int) -> Any:
-        anchor = re.fullmatch(r"&(\S+)\s*(.*)", text)
-        if anchor:
-            self.anchors[anchor[1]] = self._read_value(anchor[2], indent)
-            return self.anchors[anchor[1]]
-        if text.startswith("*"):
-            return self.anchors.get(text[1:])
-        return _as_plain(self._read_on(text, indent)) if text else self._read_below(indent)
-
-    def _read_below(self, indent: int) -> Any:
-        """The block under a key: deeper, or a list as deep as the key."""
-        line = self._here()
-        if line is None or line.indent < indent or (line.indent == indent and not line.is_item):
-            return None
-        return self._read_list(line.indent) if line.is_item else self._read_mapping(line.indent)
-
-    def _read_on(self, text: str, indent: int) -> str:
-        """A value and the deeper lines in which it goes on."""
-        while (line := self._here()) and line.indent > indent:
-            text += " " + line.text
-            self.next += 1
-        return text
-
-    def _here(self) -> _Line | None:
-        return self.lines[self.next] if self.next < len(self.lines) else None
-
-    def _refuse(self, line: _Line) -> NoReturn:
-        expected = "'key: value' or '- item', as deep as its neighbours"
-        raise InputError(f"{self.path}, line {line.number}: a line must be {expected}, got {line.text!r:.80}")
-
-
-def _split_lines(path: Path) -> list[_Line]:
-    """Lines that say something. `? key` over `: value` becomes a key over what is deeper."""
-    lines = []
-    for number, raw in enumerate(arff.read_lines(path), 1):
-        line = _without_comment(raw.expandtabs()).rstrip()
-        text = line.lstrip()
-        indent = len(line) - len(text)
-        if text.startswith("? "):
-            text = text[2:].strip() + ":"
-        elif text == ":" or text.startswith(": "):
-            indent, text = indent + 2, text[2:].strip()
-        if text and text not in ("---", "..."):
-            lines.append(_Line(number, indent, text))
-    return lines
-
-
-def _without_comment(line: str) -> str:
-    for mark in re.finditer(r"(?:^|\s)#", line):
-        before = line[: mark.start()]
-        if before.count("'") % 2 == 0 and before.count('"') % 2 == 0:
-            return before
-    return line
-
-
-def _as_plain(text: str) -> Any:
-    """A plain value: a text without its quotes, a flow list of such, or None."""
-    if text.startswith("[") and text.endswith("]"):
-        return [value for value in arff.split(text[1:-1]) or [] if value]
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    return None if text in ("", "~", "null", "Null", "NULL", "{}") else arff.unquote(text)

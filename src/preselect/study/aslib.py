@@ -7,8 +7,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from preselect.environments import Environment, aslib
+from preselect.environments import Environment
+from preselect.environments.aslib import Scenario
 from preselect.environments.races import Races
+from preselect.environments.yardsticks import best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
 from preselect.policies import names
 from preselect.study.plan import Measure, Plan, options
@@ -56,16 +58,16 @@ class Yardsticks(NamedTuple):
 
 
 @cache
-def scenario(folder: str) -> aslib.Scenario:
+def scenario(folder: str) -> Scenario:
     """The scenario in a folder, with the feature steps that it recommends; read once."""
-    return aslib.Scenario.read(folder, steps="default")
+    return Scenario.read(folder, steps="default")
 
 
 @cache
 def yardsticks(race: Race) -> Yardsticks:
     """The yardsticks of a race; they pay for no features."""
     data = scenario(race.folder)
-    return Yardsticks(aslib.virtual_best(data), aslib.single_best(data), aslib.best_fixed_set(data, race.k).cost)
+    return Yardsticks(virtual_best(data), single_best(data), best_fixed_set(data, race.k).cost)
 
 
 @dataclass(frozen=True)
