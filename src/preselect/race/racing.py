@@ -4,7 +4,6 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from time import monotonic
@@ -15,42 +14,12 @@ import numpy as np
 from preselect.errors import InputError, JournalError, PreselectError
 from preselect.outcomes import NoWinner, Void
 from preselect.preselector import Preselector
-from preselect.race.answers import answer_of, checker
+from preselect.race.answers import checker
 from preselect.race.instance_features import Instance, Measured, Values, feature_names, features_of
 from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
-from preselect.race.supervision import Finish, Racer, Result, Status, Watch, supervise, supervise_async
+from preselect.race.raced import Raced
+from preselect.race.supervision import Racer, Result, Status, Watch, supervise, supervise_async
 from preselect.store import Entry, Learner
-
-_OURS = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # how racers end that were not given their chance
-
-
-@dataclass(frozen=True)
-class Raced:
-    """What came of an instance.
-
-    `winner` is who gave the first right answer, `answer` what it says about a formula, `output` what it printed.
-    `seconds` is the time of the race, `feature_seconds` what came before it. `void` is why nothing could be learnt, if
-    something of ours failed; `warning` is what else should be known.
-    """
-
-    instance: Path
-    number: int
-    chosen: tuple[str, ...]
-    winner: str | None
-    answer: str | None
-    output: bytes = field(repr=False)
-    seconds: float
-    feature_seconds: float
-    tie: bool
-    finishes: tuple[Finish, ...]
-    level: str
-    void: str | None
-    warning: str | None
-
-    @property
-    def exit_code(self) -> int | None:
-        """The winner's."""
-        return next((finish.exit_code for finish in self.finishes if finish.name == self.winner), None)
 
 
 class _NotMeasured(NamedTuple):
@@ -69,6 +38,11 @@ class _Start(NamedTuple):
     feature_seconds: float
     warning: str | None
     seed: int
+
+    def raced(self, result: Result) -> Raced:
+        """What came of it."""
+        seconds, warning = self.feature_seconds, self.warning
+        return Raced.of(self.instance.path, self.entry, result, feature_seconds=seconds, warning=warning)
 
 
 class Races:
@@ -97,7 +71,7 @@ class Races:
             entrant = _existing(instance)
             start = self._prepared(entrant, _measured(self.pool.features, entrant))
             with self._void_if_interrupted(start.entry):
-                raced = _raced(start, supervise(start.racers, watch=watch, **self._terms(start)))
+                raced = start.raced(supervise(start.racers, watch=watch, **self._terms(start)))
             return self._learnt(start.entry, raced)
 
     async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> Raced:
@@ -106,7 +80,7 @@ class Races:
             entrant = _existing(instance)
             start = self._prepared(entrant, await asyncio.to_thread(_measured, self.pool.features, entrant))
             with self._void_if_interrupted(start.entry):
-                raced = _raced(start, await supervise_async(start.racers, watch=watch, **self._terms(start)))
+                raced = start.raced(await supervise_async(start.racers, watch=watch, **self._terms(start)))
             return self._learnt(start.entry, raced)
 
     @property
@@ -220,7 +194,7 @@ class Races:
 
     def _learnt(self, entry: Entry, raced: Raced) -> Raced:
         limit = self.pool.limits.seconds
-        details, after = _details(raced, limit), raced.seconds / limit
+        details, after = raced.details(limit), raced.seconds / limit
         assert self._learner is not None
         if raced.void is not None:
             self._learner.learn(entry, outcome=Void(), details=details)
@@ -310,49 +284,3 @@ def _require_same_features(learner: Learner, arm: Arm, pool: Pool) -> None:
             f"features of {arm.name} must be {kept}, as {pool.journal} has them, got {dict(arm.features)}; "
             f"put them back, or give the arm another name"
         )
-
-
-def _raced(start: _Start, result: Result) -> Raced:
-    won = next((finish for finish in result.finishes if finish.name == result.winner), None)
-    output = won.output.read_bytes() if won else b""
-    failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in _OURS]
-    return Raced(
-        instance=start.instance.path,
-        number=start.entry.number,
-        chosen=start.entry.decision.names,
-        winner=result.winner,
-        answer=answer_of(output, won.exit_code) if won else None,
-        output=output,
-        seconds=result.seconds,
-        feature_seconds=start.feature_seconds,
-        tie=result.tie,
-        finishes=result.finishes,
-        level=result.level,
-        void=result.infrastructure or "; ".join(failed) or None,
-        warning=start.warning,
-    )
-
-
-def _details(raced: Raced, limit: float) -> dict[str, Any]:
-    """What the journal keeps of a race besides its outcome."""
-    racers = {
-        finish.name: {
-            "status": str(finish.status),
-            "seconds": finish.seconds,
-            "cpu_seconds": finish.cpu_seconds,
-            "exit_code": finish.exit_code,
-            "signal": finish.signal,
-            "detail": finish.detail,
-        }
-        for finish in raced.finishes
-    }
-    return {
-        "seconds": raced.seconds,
-        "feature_seconds": raced.feature_seconds,
-        "limit": limit,
-        "level": raced.level,
-        "tie": raced.tie,
-        "answer": raced.answer,
-        "racers": racers,
-        "reason": raced.void,
-    }
