@@ -241,7 +241,7 @@ def test_how_long_it_took_is_kept_and_learnt(path):
         for told in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
             entry = learner.select([1, 2], k=2, eligible=["saps", "kissat"])
             learner.learn(entry, **told)
-        assert learner.chooser.policy.pace.tolist() == [2.0, 10.3, 0.0]
+        assert learner.chooser.policy.pace.tolist() == [2.0, 10.3]
         state = learner.chooser.to_bytes()
     assert [json.loads(line)["after"] for line in run("export", path, "--format", "jsonl").stdout.splitlines()] == [
         0.3, 1.0, None,
@@ -728,7 +728,9 @@ def test_an_export_that_fails_leaves_the_old_file(written, tmp_path):
 
 def test_an_empty_journal_has_a_header_and_no_rounds(path):
     opened(path).close()
-    assert run("export", path).stdout.startswith("number,time,label,chosen,outcome,winner,ranking,seconds,context.size")
+    assert run("export", path).stdout.startswith(
+        "number,time,label,chosen,outcome,winner,ranking,seconds,after,context.size"
+    )
     assert run("export", path, "--format", "jsonl").stdout == ""
     assert "0 decisions: no outcomes, 0 unfinished" in run("show", path).stdout
     assert "0 events" in run("replay", path).stdout

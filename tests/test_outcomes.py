@@ -29,6 +29,7 @@ def test_outcomes_are_values():
         0.5, 1.0, None, None,
     )  # fmt: skip
     assert [repr(outcome) for outcome in (Winner(3), Winner(3, after=0.5))] == ["Winner(3)", "Winner(3, after=0.5)"]
+    assert [repr(outcome) for outcome in (NoWinner(), NoWinner(1))] == ["NoWinner()", "NoWinner(after=1.0)"]
     with pytest.raises(AttributeError):
         Winner(3).arm = 4
     with pytest.raises(AttributeError):

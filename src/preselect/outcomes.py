@@ -120,7 +120,8 @@ class Ranking(Outcome):
 class NoWinner(Outcome):
     """Every selected arm failed, for instance by running out of time.
 
-    Counted, and nothing is learnt but by policies with an outside option. `after=1.0` says that a time limit passed.
+    Counted, and nothing is learnt but by policies with an outside option. In a race with a time limit say when it
+    ended, too: `after=1.0` at the limit, less if all had given up before.
     """
 
     after: float | None = None
@@ -128,6 +129,9 @@ class NoWinner(Outcome):
     def __post_init__(self) -> None:
         if self.after is not None:
             object.__setattr__(self, "after", number(self.after, "after", least=0.0))
+
+    def __repr__(self) -> str:
+        return "NoWinner()" if self.after is None else f"NoWinner(after={self.after})"
 
 
 @dataclass(frozen=True, slots=True)

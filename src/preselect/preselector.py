@@ -44,7 +44,7 @@ class NamedDecision(Decision):
         return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
 
 
-def require_one(
+def require_told(
     winner: str | None, ranking: Iterable[str] | None, outcome: Outcome | None, after: float | None
 ) -> None:
     """Check that one way to tell what came of a decision is given, and a time with a winner only."""
@@ -149,9 +149,9 @@ class Preselector:
     ) -> None:
         """Take in who won, or the ranking of the chosen arms or of the best of them, or another outcome.
 
-        `after` is how long it took the winner of a race, as a share of the time limit.
+        `after` goes with a winner: how long the race took, as a share of its time limit.
         """
-        require_one(winner, ranking, outcome, after)
+        require_told(winner, ranking, outcome, after)
         if not isinstance(decision, NamedDecision):
             raise InputError(f"decision must be what select returned, got {decision!r:.80}")
         if winner is not None:

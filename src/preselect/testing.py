@@ -71,7 +71,7 @@ def _ranked(decision: Decision, generator: np.random.Generator) -> list[int]:
 
 
 def _winner(decision: Decision, generator: np.random.Generator) -> Outcome:
-    return Winner(_ranked(decision, generator)[0], after=float(generator.random()) ** 2)
+    return Winner(_ranked(decision, generator)[0], after=generator.choice([1e-6, 0.05, 0.5]))
 
 
 def _ranking(decision: Decision, generator: np.random.Generator) -> Outcome:
@@ -263,7 +263,7 @@ def check_uninformative_outcomes(make: Make, show: MakeContext, end: MakeOutcome
     shown = show(np.random.default_rng(0))
     decision = policy.select(shown, K)
     first = _snapshot(policy)
-    policy.learn(decision, NoWinner())
+    policy.learn(decision, NoWinner(after=1.0))
     second = _snapshot(policy)
     for _ in range(2):
         policy.learn(decision, Void())

@@ -26,7 +26,7 @@ from preselect.store.values import encoded
 _LONG = 2000  # events, from which on a replay takes long enough to tell how far it is
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
 
-_COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds")
+_COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after")
 
 
 @click.group()
@@ -182,6 +182,7 @@ def _line(made: journals.Event, told: journals.Event | None) -> dict[str, Any]:
         "winner": ranked[0] if ranked else None,
         "ranking": ranked,
         "seconds": told.body["details"].get("seconds") if told else None,
+        "after": told.body.get("after") if told else None,
     }
 
 
@@ -211,11 +212,7 @@ def _csv(values: Iterable[Any]) -> str:
 def _json_lines(source: journals.Journal) -> Iterator[str]:
     for made, told in source.rounds():
         more = {name: made.body[name] for name in ("k", "eligible", "context", "scores", "widths", "round")}
-        ended = {
-            "ended": _time(told.at) if told else None,
-            "after": told.body.get("after") if told else None,
-            "details": told.body["details"] if told else None,
-        }
+        ended = {"ended": _time(told.at), "details": told.body["details"]} if told else {"ended": None, "details": None}
         yield encoded({**_line(made, told), **more, **ended}, "round") + "\n"
 
 

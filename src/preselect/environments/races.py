@@ -30,6 +30,7 @@ class Races:
         self._arms = _arms(scenario)
         self._round = -1
         self._costs = charged(scenario) if charge else scenario.costs
+        self._has_clock = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
         self._virtual_best = scenario.costs.min(axis=1)
         self.d = (len(scenario.algorithms) if self._arms is None else self._arms.shape[1]) * (1 + self._scaling.size)
 
@@ -52,9 +53,9 @@ class Races:
         scenario, i = self.scenario, self._instance
         arms = decision.arms[scenario.solved[i, decision.arms]]
         if not len(arms):
-            return NoWinner(None if scenario.quality else 1.0)
+            return NoWinner(1.0 if self._has_clock else None)
         winner = arms[np.lexsort((self._luck[i, arms], scenario.ranks[i, arms]))[0]]
-        return Winner(winner, None if scenario.quality else scenario.times[i, winner] / scenario.cutoff)
+        return Winner(winner, scenario.times[i, winner] / scenario.cutoff if self._has_clock else None)
 
     def truth(self) -> Floats:
         """The number of the instance."""

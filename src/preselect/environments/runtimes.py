@@ -119,7 +119,7 @@ class Runtimes:
         return self._join(self._arms, self._contexts[self._instance])
 
     def outcome(self, decision: Decision) -> Outcome:
-        """A draw from the model, or who is fastest."""
+        """A draw from the model, or who is fastest; tables do not tell their cutoff, so not after which share of it."""
         arms, i = decision.arms, self._instance
         if self.feedback == "race":
             running = arms[self.data.solved[i, arms]]

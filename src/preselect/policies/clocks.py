@@ -1,4 +1,4 @@
-"""What the time of a race teaches: clocks take part in it, and a race that took next to no time teaches nothing.
+"""What the time of a race teaches: clocks take part in it, and who won in next to no time is not looked at.
 
 Where nobody may win, nobody takes part, as an arm of log-utility 0. Once it is known how long races take, nobody is two
 clocks: one rings after a tenth of the time limit, one at the limit. A race then ends in a ranking of arms and clocks.
@@ -7,19 +7,21 @@ the clocks are first and second. So arms that are slow count as half failed, whi
 instance.
 
 Who wins the easiest races is who is quick to start, not who solves the hard ones, on which nearly all time is spent. So
-a race that costs less than a two-thousandth of the average race (of the limit, if the average is above it) is counted
-and not learnt from. A failure costs ten limits here, as in the measure PAR10.
+of a race that costs less than a thousandth of the average race (of the limit, if the average is above it) it is learnt
+that somebody won, and not who: the arms together are ahead of the last clock. A failure costs ten limits here, as in
+the measure PAR10.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from preselect.context import Floats
+from preselect.model import winner_probabilities
 from preselect.outcomes import NoWinner, Outcome
 
 _EARLY = 0.1  # when the first clock rings, as a share of the time limit
 _FAILURE = 10.0  # what a race that nobody wins costs, in time limits
-_TRIVIAL = 5e-4
+_TRIVIAL = 1e-3  # what a race costs, as a share of the average, of which the winner is not looked at
 
 
 def ranked(outcome: Outcome, ranking: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], int]:
@@ -36,13 +38,13 @@ def ranked(outcome: Outcome, ranking: NDArray[np.int64], k: int) -> tuple[NDArra
     return (np.concatenate(([k], ranking)) if outcome.after > _EARLY else ranking), 2
 
 
-def cost(outcome: Outcome) -> float:
+def cost_of(outcome: Outcome) -> float:
     """What a race that is known to have taken some time cost, in time limits."""
     return _FAILURE if isinstance(outcome, NoWinner) else min(outcome.after or 0.0, 1.0)
 
 
 def is_trivial(cost: float, average: float) -> bool:
-    """Whether a race took so little time that it says nothing about the hard ones."""
+    """Whether a race took so little time that it says nothing about who is good at hard ones."""
     return cost < _TRIVIAL * min(average, 1.0)
 
 
@@ -52,8 +54,7 @@ def chances(u: Floats, clocks: int) -> Floats:
     >>> chances(np.log([1.0, 2.0]), clocks=1).round(3).tolist()
     [0.25, 0.5, 0.25]
     """
-    v = np.exp(u - u.max())
-    together = u.max() + np.log(v.sum())
+    together = u.max() + np.log(np.exp(u - u.max()).sum())
     rings = np.log(np.arange(1, clocks + 1))
     nobody = np.exp((rings - np.logaddexp(rings, together)).sum()) if clocks else 0.0
-    return np.append(v / v.sum() * (1.0 - nobody), nobody)
+    return np.append(winner_probabilities(u) * (1.0 - nobody), nobody)

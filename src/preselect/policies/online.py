@@ -1,11 +1,11 @@
 """Online Newton on the Plackett-Luce likelihood: one step per outcome. How Newton and Thompson learn."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
+from preselect import kernels, model
 from preselect.arguments import boolean, number
 from preselect.context import Floats
 from preselect.decision import Decision
@@ -48,35 +48,44 @@ class OnlineNewton(GaussianPolicy):
         self.discount = number(discount, "discount", above=0.0, most=1.0)
         self.outside = boolean(outside, "outside")
         self._refresh_every = max(256, self.d)
-        self.pace = np.zeros(3)  # races whose time was told, what they cost in all, and how many taught nothing
+        self.pace = np.zeros(2)  # races whose time was told, and what they cost in all; forgotten as the rest is
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        self._step(decision, decision.numbers, len(decision.arms), ranking, self.observations + 1)
-
-    def _observe_with_nobody(self, decision: Decision, ranking: NDArray[np.int64], outcome: Outcome) -> None:
-        races, costs, trivial = self.pace.tolist()
-        t = self.observations + self.no_winners - int(trivial) + 1
-        teaches = True
-        if outcome.after is not None:
-            cost = clocks.cost(outcome)
-            races, costs = self.discount * races + 1.0, self.discount * costs + cost
-            teaches = not clocks.is_trivial(cost, costs / races)
-        if teaches:
-            order, added = clocks.ranked(outcome, ranking, len(decision.arms))
-            self._step(decision, _with_clocks(decision, added), len(decision.arms) + added, order, t)
-        self.pace[:] = races, costs, trivial + (not teaches)
-
-    def _step(self, decision: Decision, numbers: Floats, k: int, ranking: NDArray[np.int64], t: int) -> None:
-        status = kernels.learn_newton(numbers, k, ranking, self._prior, self.discount, t, self._estimate)
+        t = self.observations + 1
+        if self.outside:
+            t += self.no_winners
+        status = kernels.learn_newton(
+            decision.numbers, len(decision.arms), ranking, self._prior, self.discount, t, self._estimate
+        )
         if status != kernels.OK:
             refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
             self._refresh()
 
+    def _observe_with_nobody(self, decision: Decision, ranking: NDArray[np.int64], outcome: Outcome) -> None:
+        pace, trivial = self.pace, False
+        if outcome.after is not None:
+            cost = clocks.cost_of(outcome)
+            races, costs = pace = self.discount * self.pace + (1.0, cost)
+            trivial = clocks.is_trivial(cost, costs / races)
+        if trivial:
+            rows, order, added = self._together(decision.rows), np.zeros(1, dtype=np.int64), 1
+        else:
+            rows, (order, added) = decision.rows, clocks.ranked(outcome, ranking, len(decision.arms))
+        self._observe(_with_clocks(decision, rows, added), order)
+        self.pace[:] = pace
 
-def _with_clocks(decision: Decision, clocks: int) -> Floats:
-    """The numbers of a decision with more arms, whose features are zero."""
-    zeros = np.zeros(clocks)
-    return np.concatenate(
-        (decision.scores, zeros, decision.widths, zeros, decision.rows.ravel(), np.zeros(clocks * decision.d))
-    )
+    def _together(self, rows: Floats) -> Floats:
+        """Arms as one, for when it is not looked at which of them won: their mean by how likely each is to be it."""
+        return model.winner_probabilities(rows @ self.theta)[None] @ rows
+
+    def _set_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        super()._set_state({"pace": self.pace, **arrays})  # files of before there were clocks have none
+
+
+def _with_clocks(decision: Decision, rows: Floats, count: int) -> Decision:
+    """The same round with these arms and clocks, whose features are zero."""
+    k = len(rows) + count
+    places, zeros = np.arange(k), np.zeros(k)
+    rows = np.concatenate((rows, np.zeros((count, decision.d))))
+    return Decision.of(arms=places, rows=rows, scores=zeros, widths=zeros, ids=places, round=decision.round)

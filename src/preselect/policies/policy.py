@@ -25,7 +25,8 @@ class Policy(ABC):
 
     A new policy says how arms are scored (`_score`) and what an outcome teaches (`_observe`), and lists in `_state` the
     arrays that make up what it has learnt. Its constructor takes keyword arguments only and keeps each as an attribute
-    of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
+    of the same name; that is what `save` writes. Checking, ties, counting and files are done here. A policy that sets
+    `outside` is taught by `_observe_with_nobody` instead, also of rounds that nobody won.
     """
 
     source: ClassVar[str] = ""  # who described the method
@@ -74,7 +75,7 @@ class Policy(ABC):
         if self.d is not None and decision.d != self.d:
             raise InputError(f"decision must have d={self.d} features, got {decision.d}")
         ranking = outcome.positions(decision.arms)
-        if self.outside and not isinstance(outcome, Void):
+        if self.outside and (ranking.size or isinstance(outcome, NoWinner)):
             self._observe_with_nobody(decision, ranking, outcome)
         elif ranking.size:
             self._observe(decision, ranking)
@@ -179,7 +180,7 @@ class Policy(ABC):
         """Learn that the selected arms at these positions came first, in this order; all or nothing."""
 
     def _observe_with_nobody(self, decision: Decision, ranking: NDArray[np.int64], outcome: Outcome) -> None:  # noqa: ARG002
-        """Learn the same where nobody takes part, whose position is k, behind the selected arms."""
+        """Learn the same where nobody takes part, whose position is k; the ranking is empty if nobody won."""
         self._observe(decision, ranking if ranking.size else np.array([len(decision.arms)]))
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:

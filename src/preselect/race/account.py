@@ -68,7 +68,7 @@ class Race:
             seconds=_seconds(details.get("seconds")),
             feature_seconds=_seconds(details.get("feature_seconds")),
             limit=_seconds(details.get("limit")),
-            after=ended.get("after"),
+            after=_seconds(ended.get("after")),
             statuses={name: str(racer["status"]) for name, racer in racers.items() if "status" in racer},
             times={name: _seconds(racer.get("seconds")) for name, racer in racers.items()},
         )
@@ -209,8 +209,9 @@ class Bin(NamedTuple):
 def predictions(race: Race, outside: bool) -> list[tuple[float, bool]]:
     """The chance that each participant had by the estimates at the decision, and whether it won.
 
-    A softmax of the plain estimates; with an outside option nobody takes part too, as it does in learning. None if the
-    race had no winner, if there was nothing to choose from, or if the estimates are not finite.
+    By the plain estimates under the Plackett-Luce model; with an outside option nobody takes part too, as one clock or,
+    where times are told, as two. Empty if the race had no winner, if there was nothing to choose from, or if the
+    estimates are not finite.
     """
     u = np.array(race.utilities, dtype=np.float64)
     ended = race.kind == WINNER or (outside and race.kind == NO_WINNER)

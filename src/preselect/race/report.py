@@ -198,7 +198,7 @@ def _calibration(account: Account) -> str:
     bins = calibration(account.races, outside)
     if not bins:
         return _note("No race has been won yet in which more than one could win, so no prediction can be compared.")
-    nobody = " Nobody takes part in each race, and races that nobody won count too." if outside else ""
+    nobody = " Clocks take part in each race, and races that nobody won count too." if outside else ""
     note = _note(
         "Predicted is the chance to win that each chosen arm had by the estimates at the decision, without what was "
         f"added for exploration. Compared are races with a winner.{nobody} Standard errors are binomial; predictions "

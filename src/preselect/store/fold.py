@@ -8,7 +8,7 @@ import numpy as np
 from preselect.decision import Decision
 from preselect.errors import InputError, JournalError
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.preselector import NamedDecision, Preselector, require_one
+from preselect.preselector import NamedDecision, Preselector, require_told
 from preselect.store.journal import Event, Journal
 from preselect.store.values import encoded
 
@@ -52,7 +52,7 @@ def told(
     after: float | None,
 ) -> tuple[str, list[str], float | None]:
     """Kind, names and time of an outcome, which is checked."""
-    require_one(winner, ranking, outcome, after)
+    require_told(winner, ranking, outcome, after)
     if winner is not None:
         kind, names = WINNER, [winner]
     elif ranking is not None:
@@ -90,8 +90,8 @@ def outcome_of(decision: NamedDecision, kind: str, names: list[str], after: floa
         return Winner(positions[0], after)
     if kind == NO_WINNER and not names:
         return NoWinner(after)
-    if after is not None:
-        raise InputError(f"after must come with a winner or with none, got {after!r:.80} for kind {kind}")
+    if kind in (RANKING, VOID) and after is not None:
+        raise InputError(f"after must come with a winner or with none, got {after!r:.80} for a {kind}")
     if kind == RANKING:
         return Ranking(positions)
     if kind == VOID and not names:

@@ -145,7 +145,7 @@ class Learner:
     ) -> None:
         """Take in the outcome of a decision, now or later: an entry, or its number.
 
-        `after` is how long a race took, as a share of its time limit. Details are kept and not learnt.
+        `after` goes with a winner: how long the race took, as a share of its time limit. Details are kept, not learnt.
         """
         if not (details is None or isinstance(details, Mapping)):
             raise InputError(f"details must be values by name, got {details!r:.80}")
