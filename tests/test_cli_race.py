@@ -52,7 +52,7 @@ def test_one_file_is_answered_as_a_solver_does(pool, formulas, script, code, pri
 
 
 def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
-    path, out = pool(one=MODEL, other=NO_MODEL.replace("20", "2")), tmp_path / "out"
+    path, out = pool(one=f"sleep 0.5; {MODEL}", other=NO_MODEL.replace("20", "2")), tmp_path / "out"
     done = preselect("race", path, formulas, "-", "--output", out, given=f"{formulas / 'b.cnf'}\n\n")
     assert done.stdout == ""
     assert sorted(os.listdir(out)) == ["a.cnf.out", "b.cnf.out"]
