@@ -75,13 +75,15 @@ class Policy(ABC):
         if self.d is not None and decision.d != self.d:
             raise InputError(f"decision must have d={self.d} features, got {decision.d}")
         ranking = outcome.positions(decision.arms)
-        if self.outside and (ranking.size or isinstance(outcome, NoWinner)):
-            self._observe_with_nobody(decision, ranking, outcome)
-        elif ranking.size:
-            self._observe(decision, ranking)
         if ranking.size:
+            if self.outside:
+                self._observe_with_nobody(decision, ranking, outcome)
+            else:
+                self._observe(decision, ranking)
             self.observations += 1
         elif isinstance(outcome, NoWinner):
+            if self.outside:
+                self._observe_with_nobody(decision, ranking, outcome)
             self.no_winners += 1
         elif isinstance(outcome, Void):
             self.voids += 1
