@@ -263,7 +263,7 @@ def check_uninformative_outcomes(make: Make, show: MakeContext, end: MakeOutcome
     shown = show(np.random.default_rng(0))
     decision = policy.select(shown, K)
     first = _snapshot(policy)
-    policy.learn(decision, NoWinner(after=1.0))
+    policy.learn(decision, NoWinner())
     second = _snapshot(policy)
     for _ in range(2):
         policy.learn(decision, Void())
