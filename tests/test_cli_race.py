@@ -19,20 +19,6 @@ PRESELECT = [sys.executable, "-m", "preselect"]
 
 
 @pytest.fixture
-def pool(tmp_path):
-    def write(**arms):
-        tables = "".join(
-            f'[arms.{name}]\ncommand = ["/bin/sh", "-c", {json.dumps(script)}, "{{instance}}"]\n'
-            for name, script in arms.items()
-        )
-        path = tmp_path / "pool.toml"
-        path.write_text(f'[limits]\nseconds = 20\n[features]\nfrom = "sat"\n{tables}')
-        return path
-
-    return write
-
-
-@pytest.fixture
 def formulas(tmp_path):
     folder = tmp_path / "cnf"
     folder.mkdir()
@@ -46,13 +32,13 @@ def formulas(tmp_path):
     [(MODEL, 10, "s SATISFIABLE\nv 1 2 0\n"), (NO_MODEL, 20, "s UNSATISFIABLE\n"), ("exit 1", 0, "s UNKNOWN\n")],
 )
 def test_one_file_is_answered_as_a_solver_does(pool, formulas, script, code, printed):
-    done = preselect("race", pool(one=script, other="exit 3"), formulas / "a.cnf", expect=code)
+    done = preselect("race", pool({"one": script, "other": "exit 3"}), formulas / "a.cnf", expect=code)
     assert done.stdout == printed
     assert "1 solved in" in done.stderr or "0 of 1 solved in" in done.stderr
 
 
 def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
-    path, out = pool(one=f"sleep 0.5; {MODEL}", other=NO_MODEL.replace("20", "2")), tmp_path / "out"
+    path, out = pool({"one": f"sleep 0.5; {MODEL}", "other": NO_MODEL.replace("20", "2")}), tmp_path / "out"
     done = preselect("race", path, formulas, "-", "--output", out, given=f"{formulas / 'b.cnf'}\n\n")
     assert done.stdout == ""
     assert sorted(os.listdir(out)) == ["a.cnf.out", "b.cnf.out"]
@@ -67,21 +53,21 @@ def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
 @pytest.mark.parametrize("name", ["0.cnf", "aa.cnf"])  # the first of all, and one among others
 def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas, name):
     (formulas / name).write_text("p cnf 2 1\n1 x 0\n")
-    done = preselect("race", pool(one=MODEL), formulas, expect=1)
+    done = preselect("race", pool({"one": MODEL}), formulas, expect=1)
     assert f"{name}, line 2" in done.stderr
     assert "2 of 2 solved" in done.stderr
     assert "1 that could not" in done.stderr
-    assert f"{name}, line 2" in preselect("race", pool(one=MODEL), formulas / name, expect=1).stderr
+    assert f"{name}, line 2" in preselect("race", pool({"one": MODEL}), formulas / name, expect=1).stderr
 
 
 def test_outputs_do_not_overwrite_one_another_and_do_not_outlive_their_race(pool, formulas, tmp_path):
     (tmp_path / "a.cnf").write_text((formulas / "a.cnf").read_text())
-    path, out = pool(one=MODEL), tmp_path / "out"
+    path, out = pool({"one": MODEL}), tmp_path / "out"
     said = preselect("race", path, formulas, tmp_path / "a.cnf", "--output", out, expect=1).stderr
     assert "instances must have different names for --output" in said
     preselect("race", path, formulas, "--output", out)
     assert (out / "a.cnf.out").exists()
-    done = preselect("race", pool(one="exit 1"), formulas, "--output", out, "--format", "json")
+    done = preselect("race", pool({"one": "exit 1"}), formulas, "--output", out, "--format", "json")
     assert not (out / "a.cnf.out").exists()
     assert [json.loads(line)["output"] for line in done.stdout.splitlines()] == [None, None]
     said = preselect("race", path, "--watch", out, "--output", out, expect=1).stderr
@@ -89,13 +75,13 @@ def test_outputs_do_not_overwrite_one_another_and_do_not_outlive_their_race(pool
 
 
 def test_an_answer_by_exit_code_alone_is_said_in_words(pool, formulas):
-    path = pool(one="exit 20")
+    path = pool({"one": "exit 20"})
     path.write_text(path.read_text() + 'success = { verifier = "none" }\n')
     assert preselect("race", path, formulas / "a.cnf", expect=20).stdout == "s UNSATISFIABLE\n"
 
 
 def test_names_are_printed_as_they_are(pool, formulas):
-    path = pool(one=MODEL)
+    path = pool({"one": MODEL})
     path.write_text(path.read_text().replace("[arms.one]", '[arms."a[/b]"]'))
     strange = formulas / os.fsdecode(b"\xff[b].cnf")
     strange.write_text((formulas / "a.cnf").read_text())
@@ -105,7 +91,7 @@ def test_names_are_printed_as_they_are(pool, formulas):
 
 
 def test_json_has_a_line_for_each_instance(pool, formulas):
-    done = preselect("race", pool(one=MODEL), formulas, "--format", "json")
+    done = preselect("race", pool({"one": MODEL}), formulas, "--format", "json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["winner"], line["answer"], line["exit_code"]) for line in lines] == [("one", "SATISFIABLE", 10)] * 2
     assert lines[0]["racers"][0]["status"] == "won"
@@ -113,7 +99,7 @@ def test_json_has_a_line_for_each_instance(pool, formulas):
 
 
 def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path):
-    path, inbox = pool(one=MODEL), tmp_path / "inbox"
+    path, inbox = pool({"one": MODEL}), tmp_path / "inbox"
     inbox.mkdir()
     process = subprocess.Popen(
         [*PRESELECT, "race", path, "--watch", inbox, "--format", "json"],
@@ -131,7 +117,7 @@ def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path):
 
 
 def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
-    path = pool(one="sleep 100", other="sleep 100")
+    path = pool({"one": "sleep 100", "other": "sleep 100"})
     process = subprocess.Popen(
         [*PRESELECT, "race", path, formulas],
         stderr=subprocess.PIPE,
@@ -153,7 +139,7 @@ def test_init_check_and_report(tmp_path, formulas, pool):
     assert "saps" in (tmp_path / "pool.toml").read_text()
     assert "pool.toml, which is there" in preselect("race", "init", expect=1, cwd=tmp_path).stderr
     (tmp_path / "pool.toml").unlink()
-    path = pool(good=MODEL, liar="printf 's SATISFIABLE\\nv -2 0\\n'; exit 10")
+    path = pool({"good": MODEL, "liar": "printf 's SATISFIABLE\\nv -2 0\\n'; exit 10"})
     told = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
     assert "ok     good" in told
     assert "wrong  liar: its answer does not pass the verifier" in told
@@ -178,7 +164,7 @@ def test_init_check_and_report(tmp_path, formulas, pool):
 )
 @pytest.mark.usefixtures("formulas")
 def test_what_is_wrong_is_said_in_a_sentence(pool, tmp_path, arguments, message, code):
-    pool(one=MODEL)
+    pool({"one": MODEL})
     assert message in preselect("race", *arguments, expect=code, cwd=tmp_path).stderr
 
 

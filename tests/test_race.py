@@ -1,7 +1,6 @@
 """The learning race: what is chosen, learnt and kept, what of ours teaches nothing, and the library's two forms."""
 
 import asyncio
-import json
 import os
 
 import pytest
@@ -14,22 +13,6 @@ from preselect.store import Journal, replay
 FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"
 RIGHT = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
 WRONG = "printf 's SATISFIABLE\\nv 1 -2 0\\n'; exit 10"
-
-
-@pytest.fixture
-def pool(tmp_path):
-    """Writes a pool of arms that are shell scripts, and gives its path."""
-
-    def write(arms, *, head="", features='from = "sat"', seconds=20, **more):
-        tables = "".join(
-            f'[arms.{name}]\ncommand = ["/bin/sh", "-c", {json.dumps(script)}, "{{instance}}"]\n{more.get(name, "")}\n'
-            for name, script in arms.items()
-        )
-        path = tmp_path / "pool.toml"
-        path.write_text(f"{head}\n[limits]\nseconds = {seconds}\n[features]\n{features}\n{tables}")
-        return path
-
-    return write
 
 
 @pytest.fixture
