@@ -19,7 +19,7 @@ from time import perf_counter_ns
 import numpy as np
 
 import preselect
-from preselect import kernels
+from preselect.kernels import averaging, choosing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from literal import LiteralCPPL
@@ -88,11 +88,11 @@ def bare(n, d, k):
         Sigma, beta, form = policy._width()
         step = policy.gamma_1 * t**-policy.alpha
         start = perf_counter_ns()
-        kernels.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, numbers)
+        choosing.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, numbers)
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()
-        kernels.learn_sandwich(read_only, k, ranking, step, t, policy._estimate)
+        averaging.learn_sandwich(read_only, k, ranking, step, t, policy._estimate)
         end = perf_counter_ns()
         policy.observations += 1
         return end - reported + chosen - start

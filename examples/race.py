@@ -10,7 +10,7 @@ from pathlib import Path
 
 from preselect import PreselectError
 from preselect.race import Races
-from preselect.race.finding import find_solvers, write_pool
+from preselect.race.solvers import find_solvers, write_pool
 from preselect.sat import dimacs
 from preselect.sat.colouring import Colouring
 

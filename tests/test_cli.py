@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from preselect.policies import names
+from preselect.policies import registry
 
 QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
 
@@ -115,7 +115,7 @@ def test_without_the_extra_the_command_says_what_to_install():
 
 def test_policies_are_listed_and_described():
     listed = preselect("policies").stdout
-    for name in names.POLICIES:
+    for name in registry.POLICIES:
         assert f"\n{name} " in f"\n{listed}"
     assert "over the leader. The default." in listed
     described = preselect("policies", "newton").stdout

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from preselect import EpsilonGreedy, MaxTheta, Random, testing
-from preselect.policies import names
+from preselect.policies import registry
 
 VARIANTS = [
-    *names.POLICIES,
+    *registry.POLICIES,
     "newton(bonus='arm', discount=0.9)",
     "newton(choose='cover')",
     "newton(outside=True, discount=0.95)",
@@ -23,7 +23,7 @@ VARIANTS = [
 @pytest.mark.parametrize(("check", "context", "outcome"), list(testing.combinations()))
 @pytest.mark.parametrize("policy", VARIANTS)
 def test_conformance(policy, check, context, outcome):
-    make, parameters = names.parse(policy)
+    make, parameters = registry.parse(policy)
     testing.CHECKS[check](partial(make, **parameters), testing.CONTEXTS[context], testing.OUTCOMES[outcome])
 
 

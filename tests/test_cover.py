@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect import Newton, Thompson, kernels
+from preselect import Newton, Thompson
+from preselect.kernels import choosing
 
 EVERY = np.empty(0, dtype=np.bool_)
 
@@ -22,7 +23,7 @@ def test_each_place_goes_to_the_arm_that_adds_most(seed):
     generator = np.random.default_rng(seed)
     draws = generator.normal(size=(7, 5)) * 3.0
     arms = np.empty(4, dtype=np.int64)
-    kernels.cover(draws, draws.mean(axis=1), EVERY, arms)
+    choosing.cover(draws, draws.mean(axis=1), EVERY, arms)
     for place in range(4):
         rest = [i for i in range(7) if i not in arms[:place]]
         gains = [value(draws, [*arms[:place], i]) for i in rest]
@@ -34,7 +35,7 @@ def test_each_place_goes_to_the_arm_that_adds_most(seed):
 def test_equal_gains_go_to_the_larger_estimate_and_only_the_eligible_count():
     draws = np.array([[5.0, 5.0], [1.0, 1.0], [2.0, 2.0], [9.0, 9.0]])
     arms = np.empty(3, dtype=np.int64)
-    kernels.cover(draws, draws.mean(axis=1), np.array([True, True, True, False]), arms)
+    choosing.cover(draws, draws.mean(axis=1), np.array([True, True, True, False]), arms)
     assert arms.tolist() == [0, 2, 1]  # after the first nothing is gained
 
 

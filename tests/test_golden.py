@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from preselect import Ranking, Winner, model
-from preselect.policies import names
+from preselect.policies import registry
 
 FILE = Path(__file__).parent / "golden.json"
-POLICIES = {policy.__name__: policy for policy in names.POLICIES.values()}
+POLICIES = {policy.__name__: policy for policy in registry.POLICIES.values()}
 CASES = [f"{policy} {feedback}" for policy in POLICIES for feedback in ("winner", "ranking")]
 
 

@@ -4,7 +4,8 @@ import fidelity
 import numpy as np
 import pytest
 
-from preselect import TSMNL, UCBMNL, CoLSTIM, EpochGreedy, Winner, kernels, model
+from preselect import TSMNL, UCBMNL, CoLSTIM, EpochGreedy, Winner, model
+from preselect.kernels import history
 
 
 class LiteralUCBMNL(fidelity.LiteralBelief):
@@ -144,12 +145,12 @@ def test_the_maximum_is_found_where_plain_newton_would_diverge():
     rows = 100.0 * generator.normal(size=(60, 3))
     sizes, lengths = np.full(20, 3), np.ones(20, dtype=np.int64)
     prior, estimate = np.stack((np.zeros(3), np.full(3, 1e-3))), np.zeros((7, 3))
-    steps = kernels.maximise_posterior(rows, sizes, lengths, 20, prior, 1e-8, 50, estimate)
+    steps = history.maximise_posterior(rows, sizes, lengths, 20, prior, 1e-8, 50, estimate)
     assert 0 < steps < 50
-    best = kernels.log_posterior(rows, sizes, lengths, 20, prior, estimate[0])
+    best = history.log_posterior(rows, sizes, lengths, 20, prior, estimate[0])
     for _ in range(200):
         near = estimate[0] + 0.05 * generator.normal(size=3)
-        assert kernels.log_posterior(rows, sizes, lengths, 20, prior, near) <= best
+        assert history.log_posterior(rows, sizes, lengths, 20, prior, near) <= best
 
 
 def test_refitting_less_often_learns_the_same_in_the_end():

@@ -22,7 +22,7 @@ from preselect import InputError, NoWinner, Preselector, Ranking, StateFileError
 from preselect.cli.journal import journal as command
 from preselect.cli.main import Group
 from preselect.errors import JournalError
-from preselect.policies import names
+from preselect.policies import registry
 from preselect.policies.newton import Newton
 from preselect.store import Journal, Learner, replay
 from preselect.store import database as files
@@ -144,7 +144,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("policy", names.POLICIES)
+@pytest.mark.parametrize("policy", registry.POLICIES)
 def test_a_learner_that_is_interrupted_goes_on_as_one_that_is_not(path, policy, seed):
     walk = Walk(path, policy, seed)
     walk.go(60)

@@ -5,23 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect import kernels
+from preselect.kernels import algebra, averaging, choosing
+from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, PLAIN, TIED
 
 seeds = st.integers(0, 10_000)
 EVERY = np.empty(0, dtype=np.bool_)
 
 
-FORMS = [kernels.LOGARITHM, kernels.PLAIN, kernels.CONTRAST]
+FORMS = [LOGARITHM, PLAIN, CONTRAST]
 
 
-def best_by_brute_force(X, theta, Sigma, beta, k, form=kernels.LOGARITHM):
+def best_by_brute_force(X, theta, Sigma, beta, k, form=LOGARITHM):
     X = X.astype(np.float64)
     u, leader = X @ theta, (X @ theta).argmax()
-    measured = X - X[leader] if form == kernels.CONTRAST else X
+    measured = X - X[leader] if form == CONTRAST else X
     roots = beta * np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0))
-    scores = u + (np.log1p(roots) if form == kernels.LOGARITHM else roots)
+    scores = u + (np.log1p(roots) if form == LOGARITHM else roots)
     order = np.argsort(-scores)
-    if form == kernels.CONTRAST:
+    if form == CONTRAST:
         order = np.concatenate(([leader], order[order != leader]))
     return order[:k], scores[order[:k]]
 
@@ -32,10 +33,10 @@ def random_covariance(generator, d):
     return root @ root.T
 
 
-def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=kernels.LOGARITHM):
+def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM):
     n, d = X.shape
     arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
-    assert kernels.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, numbers) == kernels.OK
+    assert choosing.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, numbers) == OK
     return arms, numbers
 
 
@@ -57,7 +58,7 @@ def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form):
     assert np.allclose(numbers[:k], scores)
     assert np.array_equal(numbers[2 * k :].reshape(k, d), X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
-    kernels.score(X, theta, Sigma, beta, form, arms[0], -np.inf, every_score, every_width)
+    choosing.score(X, theta, Sigma, beta, form, arms[0], -np.inf, every_score, every_width)
     assert np.array_equal(numbers[:k], every_score[arms])
     assert np.array_equal(numbers[k : 2 * k], every_width[arms])
     some = generator.random(n) < 0.3
@@ -65,7 +66,7 @@ def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form):
     arms, numbers = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form)
     subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms), form)
     assert arms.tolist() == np.flatnonzero(some)[subset].tolist()
-    kernels.score(X, theta, Sigma, beta, form, arms[0], numbers[: len(arms)].min(), every_score, every_width)
+    choosing.score(X, theta, Sigma, beta, form, arms[0], numbers[: len(arms)].min(), every_score, every_width)
     assert np.all(np.isfinite(every_score[arms]))
 
 
@@ -99,18 +100,18 @@ def test_a_tie_for_the_last_place_is_reported():
     X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
     arms, numbers = np.empty(2, dtype=np.int64), np.empty(8)
     for beta in (0.0, 1.0):
-        args = (np.eye(2), beta, kernels.LOGARITHM, EVERY, np.empty((2, 4)), arms, numbers)
-        assert kernels.choose(X, np.array([3.0, 0.0]), *args) == kernels.TIED
-        assert kernels.choose(X, np.array([3.0, 8.0]), *args) == kernels.TIED
-        assert kernels.choose(X[:3], np.array([3.0, 8.0]), *args) == kernels.OK
-        assert kernels.choose(X, np.array([np.nan, 2.5]), *args) == kernels.NOT_FINITE
+        args = (np.eye(2), beta, LOGARITHM, EVERY, np.empty((2, 4)), arms, numbers)
+        assert choosing.choose(X, np.array([3.0, 0.0]), *args) == TIED
+        assert choosing.choose(X, np.array([3.0, 8.0]), *args) == TIED
+        assert choosing.choose(X[:3], np.array([3.0, 8.0]), *args) == OK
+        assert choosing.choose(X, np.array([np.nan, 2.5]), *args) == NOT_FINITE
 
 
 @given(seeds, st.integers(1, 30))
 def test_eigenvalue_bound_is_one(seed, d):
     Sigma = random_covariance(np.random.default_rng(seed), d)
-    assert kernels._largest_eigenvalue_bound(Sigma) >= np.linalg.eigvalsh(Sigma)[-1]
-    assert kernels._largest_eigenvalue_bound(np.eye(d)) >= 1.0
+    assert choosing._largest_eigenvalue_bound(Sigma) >= np.linalg.eigvalsh(Sigma)[-1]
+    assert choosing._largest_eigenvalue_bound(np.eye(d)) >= 1.0
 
 
 @pytest.mark.parametrize(("d", "r"), [(3, 1), (12, 2), (12, 5), (30, 9)])
@@ -118,17 +119,17 @@ def test_updating_equals_recomputing(d, r):
     generator = np.random.default_rng(d)
     A, B = 0.5 * np.eye(d), random_covariance(generator, d)
     P, Sigma, P_again, Sigma_again = (np.zeros((d, d)) for _ in range(4))
-    assert kernels._invert(A, P)
-    assert kernels._sandwich(B, P, Sigma)
+    assert algebra.invert(A, P)
+    assert averaging._sandwich(B, P, Sigma)
     assert np.allclose(P, 2.0 * np.eye(d))
     for _ in range(50):
         F, g = generator.normal(size=(r, d)), generator.normal(size=(1, d))
         F[0, : d // 2] = 0.0  # as one-hot arms have
         A += F.T @ F
         B += g.T @ g
-        kernels._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
-        assert kernels._invert(A, P_again)
-        assert kernels._sandwich(B, P_again, Sigma_again)
+        averaging._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
+        assert algebra.invert(A, P_again)
+        assert averaging._sandwich(B, P_again, Sigma_again)
         assert np.allclose(P, P_again, atol=1e-11)
         assert np.allclose(Sigma, Sigma_again, atol=1e-11)
         assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)

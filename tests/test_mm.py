@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from preselect import MM, Identity, InputError, Ranking, Winner, kernels, model
+from preselect import MM, Identity, InputError, Ranking, Winner, model
+from preselect.kernels import mm
 
 EXACT = {"tolerance": 1e-13, "sweeps": 100_000}
 
@@ -72,7 +73,7 @@ def test_the_incremental_estimate_keeps_up_with_the_exact_one_for_10_000_rounds(
     teach(policy, 12, rounds)
     exact = np.ones(12)
     history_so_far = policy.wins, policy.starts, policy.members, policy.counts, len(policy._sets)
-    assert kernels.minorise_maximise(exact, *history_so_far, policy.prior, 1e-13, 100_000) < 100_000
+    assert mm.minorise_maximise(exact, *history_so_far, policy.prior, 1e-13, 100_000) < 100_000
     assert np.allclose(np.log(policy.worth), np.log(exact), atol=1e-3)
     assert np.allclose(centred(policy.worth), centred(exact), atol=1e-5)  # all that choices depend on
     assert np.allclose(centred(worths(policy)), np.linspace(-1.0, 1.0, 12), atol=0.2)

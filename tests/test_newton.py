@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from preselect import InputError, Newton, NoWinner, Outcome, Random, Winner, model, state
-from preselect.policies.clocks import chances
+from preselect.policies.race_times import chances
 
 
 class LiteralNewton(fidelity.LiteralBelief):

@@ -8,7 +8,7 @@ import pytest
 import preselect
 import preselect.state
 from preselect import InputError, NoWinner, Preselector, Scaling, StateFileError, Void
-from preselect.policies import names
+from preselect.policies import registry
 
 SOLVERS = {"cadical": {"cdcl": 1, "age": 5.0}, "saps": {"cdcl": 0, "age": 20.0}, "kissat": {"cdcl": 1, "age": None}}
 
@@ -34,7 +34,7 @@ def test_it_learns_which_arm_suits_which_context():
     assert max(chooser.scores([50, 4.2]), key=chooser.scores([50, 4.2]).get) == "saps"
 
 
-@pytest.mark.parametrize("policy", names.POLICIES)
+@pytest.mark.parametrize("policy", registry.POLICIES)
 def test_any_policy_by_name_with_arms_that_join_and_files(policy, tmp_path):
     chooser = Preselector(SOLVERS, ["size", "ratio"], policy=policy, seed=1)
     race(chooser, 10)
@@ -200,10 +200,12 @@ def test_a_policy_given_per_feature_cannot_grow():
         preselect.Newton(d=3).extended(2)
 
 
-@pytest.mark.parametrize("name", [name for name in names.POLICIES if name not in ("mm", "random", "cppl", "ofu-mnl")])
+@pytest.mark.parametrize(
+    "name", [name for name in registry.POLICIES if name not in ("mm", "random", "cppl", "ofu-mnl")]
+)
 def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name):
     """Not for CPPL and OFU-MNL+, whose widths depend on d itself."""
-    make, _ = names.parse(name)
+    make, _ = registry.parse(name)
     fixed = {"theta_0": 0.5} if "theta_0" in make._parameters() else {}
     fixed |= {"c_1": 1.0, "threshold": 1.0} if name == "colstim" else {}
     short, long = make(d=3, seed=0, **fixed), make(d=5, seed=0, **fixed)

@@ -7,7 +7,7 @@ import pytest
 
 from preselect import InputError, PreselectError
 from preselect.race import Races, race, race_async, read_pool
-from preselect.race.tally import Tally
+from preselect.race.summary import Tally
 from preselect.store import Journal, replay
 
 FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"

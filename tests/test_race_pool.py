@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from preselect import Preselector
 from preselect.errors import InputError
 from preselect.race.answers import checker, wrong_model
+from preselect.race.check import try_arms
 from preselect.race.commands import fill
-from preselect.race.finding import KNOWN, Solver, find_solvers, write_pool
 from preselect.race.instance_features import Instance, feature_names, features_of
 from preselect.race.pool import FeatureSource, read_pool
+from preselect.race.solvers import KNOWN, Solver, find_solvers, write_pool
 from preselect.race.supervision import supervise
-from preselect.race.trying import try_arms
 from preselect.sat import dimacs
 from preselect.sat import features as satzilla
 

@@ -11,13 +11,13 @@ import pytest
 
 from preselect import InputError, NoWinner, Preselector, Void
 from preselect.errors import JournalError
-from preselect.pages import write_page
 from preselect.policies.newton import Newton
 from preselect.race import account as accounts
 from preselect.race import drawing
 from preselect.race.account import AT_LEAST, EXACT, LIMIT, Known, Race, best_single, calibration, read_account
 from preselect.race.report import write_report
-from preselect.race.weights import INTERCEPT, weights_of
+from preselect.reports.html import write_page
+from preselect.reports.weights import INTERCEPT, weights_of
 from preselect.store import Journal, Learner, replay
 
 SOLVERS = {"cadical": {"cdcl": 1.0}, "saps": {"cdcl": 0.0}, "kissat": {"cdcl": 1.0}}

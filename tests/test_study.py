@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from preselect import InputError, PreselectError, state
+from preselect.errors import ResultsError, RunError
 from preselect.study.figures import write_figures
 from preselect.study.plan import checkpoints
 from preselect.study.report import write_report
-from preselect.study.results import Results, ResultsError
-from preselect.study.runner import RunError, run
+from preselect.study.results import Results
+from preselect.study.runner import run
 from preselect.study.synthetic import Scenario, SyntheticPlan
 
 SMALL = SyntheticPlan(

@@ -24,9 +24,9 @@ import preselect
 from preselect.errors import InputError
 from preselect.race import Pool, Races, read_pool
 from preselect.race.answers import checker
-from preselect.race.finding import find_solvers, write_pool
 from preselect.race.instance_features import Instance, features_of
 from preselect.race.pool import FeatureSource
+from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.supervision import supervise
 from preselect.store import Journal
 

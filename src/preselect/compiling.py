@@ -1,8 +1,4 @@
-"""The decorator for compiled functions outside `kernels`: nothing but numba, in one place.
-
-Functions that call each other must be in one source file: numba keys its disk cache by the file of the one that is
-called, so a helper in another file could change without its callers being compiled again.
-"""
+"""The decorators for compiled functions: nothing but numba, in one place."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -15,3 +11,14 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 def compiled(kernel: _Kernel) -> _Kernel:
     """Compile at the first call, and keep the result on disk."""
     return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
+
+
+def fused(kernel: _Kernel) -> _Kernel:
+    """Compile in strict order of operations; only fused multiply-add is allowed."""
+    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(kernel))
+
+
+def reordered(kernel: _Kernel) -> _Kernel:
+    """Compile so that sums may be reordered, hence vectorised; NaN and infinity keep their meaning."""
+    fastmath = {"contract", "reassoc", "nsz"}
+    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel))

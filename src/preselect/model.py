@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import integer
 from preselect.context import Floats, as_floats, as_integers, require_finite
 from preselect.errors import InputError
+from preselect.kernels import likelihood
 
 Positions = Sequence[int] | NDArray[np.int64]
 
@@ -34,7 +34,7 @@ def winner_probabilities(u: ArrayLike) -> Floats:
     >>> winner_probabilities([0.0, 0.0, 800.0])
     array([0., 0., 1.])
     """
-    return kernels.stage_probabilities(_utilities(u), 1).ravel()
+    return likelihood.stage_probabilities(_utilities(u), 1).ravel()
 
 
 def log_likelihood(u: ArrayLike, ranking: Positions) -> float:
@@ -42,7 +42,7 @@ def log_likelihood(u: ArrayLike, ranking: Positions) -> float:
     values = _utilities(u)
     ranked = values[_order(ranking, len(values))]
     m = len(ranking)
-    return float(np.sum(ranked[:m] - kernels.stage_normalisers(ranked, m)))
+    return float(np.sum(ranked[:m] - likelihood.stage_normalisers(ranked, m)))
 
 
 def ranking_probability(u: ArrayLike, ranking: Positions) -> float:
@@ -56,7 +56,7 @@ def ranking_probability(u: ArrayLike, ranking: Positions) -> float:
 
 def gradient(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
     """Gradient of the log-likelihood in theta (supplementary material A)."""
-    return kernels.gradient(*_ranked_stages(X, theta, ranking)).ravel()
+    return likelihood.gradient(*_ranked_stages(X, theta, ranking)).ravel()
 
 
 def curvature(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
@@ -67,7 +67,7 @@ def curvature(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
 
 def curvature_factor(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> Floats:
     """F with k - 1 rows such that F'F is the curvature."""
-    return kernels.curvature_factor(*_ranked_stages(X, theta, ranking))
+    return likelihood.curvature_factor(*_ranked_stages(X, theta, ranking))
 
 
 def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
@@ -113,4 +113,4 @@ def _order(ranking: Positions, k: int) -> NDArray[np.int64]:
 def _ranked_stages(X: ArrayLike, theta: ArrayLike, ranking: Positions) -> tuple[Floats, Floats]:
     rows, weights = _rows(X, theta)
     ranked = rows[_order(ranking, len(rows))]
-    return ranked, kernels.stage_probabilities(_utilities(kernels.utilities(ranked, weights)), len(ranking))
+    return ranked, likelihood.stage_probabilities(_utilities(likelihood.utilities(ranked, weights)), len(ranking))

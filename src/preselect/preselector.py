@@ -14,7 +14,7 @@ from preselect.decision import Decision
 from preselect.errors import InputError, StateFileError
 from preselect.features import Scaling, arm_features
 from preselect.outcomes import Outcome, Ranking, Winner
-from preselect.policies import Policy, names
+from preselect.policies import Policy, registry
 from preselect.policies import load as load_policy
 
 Values = Mapping[str, float | None] | Sequence[float | None] | NDArray[Any]
@@ -78,7 +78,7 @@ class Preselector:
         arms: Iterable[str] | Mapping[str, Mapping[str, float | None]] = (),
         context: Iterable[str] = (),
         *,
-        policy: str = names.DEFAULT,
+        policy: str = registry.DEFAULT,
         identity: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -92,7 +92,7 @@ class Preselector:
         self._values = np.empty((0, len(self.features)))
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
         self._capacity = max(len(described), 1) if self.identity else 0
-        make, parameters = names.parse(policy)
+        make, parameters = registry.parse(policy)
         self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._d(self._capacity)})
         for name, features in described.items():
             self.add(name, features)

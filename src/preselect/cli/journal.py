@@ -20,7 +20,7 @@ from rich.text import Text
 from preselect import state
 from preselect import store as journals
 from preselect.files import replace_whole
-from preselect.policies import names
+from preselect.policies import registry
 from preselect.store.values import encoded
 
 _LONG = 2000  # events, from which on a replay takes long enough to tell how far it is
@@ -98,7 +98,7 @@ def replay(journal: Path, policy: str | None) -> None:
     preselect is another one and computes last bits differently.
     """
     if policy is not None:
-        names.parse(policy)
+        registry.parse(policy)
     with _progress() as report:
         found = journals.replay(journal, report=report)
     if not found.equal:

@@ -4,7 +4,7 @@ import inspect
 
 import click
 
-from preselect.policies import Policy, names
+from preselect.policies import Policy, registry
 from preselect.policies.linear import LinearPolicy
 
 
@@ -20,9 +20,9 @@ def policies(name: str | None) -> None:
     if name is not None:
         click.echo(_described(name))
         return
-    width = max(map(len, names.POLICIES))
-    for key, policy in names.POLICIES.items():
-        default = " The default." if key == names.DEFAULT else ""
+    width = max(map(len, registry.POLICIES))
+    for key, policy in registry.POLICIES.items():
+        default = " The default." if key == registry.DEFAULT else ""
         click.echo(f"{key:<{width}}  {_first_line(policy)}{default}")
     click.echo("\npreselect policies NAME tells more, and the source of each.")
 
@@ -32,7 +32,7 @@ def _first_line(policy: type[Policy]) -> str:
 
 
 def _described(name: str) -> str:
-    policy, _ = names.parse(name)
+    policy, _ = registry.parse(name)
     parameters = inspect.signature(policy).parameters.values()
     shown = [f"  {one.name}" + ("" if one.default is one.empty else f" = {one.default!r}") for one in parameters]
     kinds = [kind for kind in policy.__mro__ if issubclass(kind, Policy) and kind not in (Policy, LinearPolicy)]

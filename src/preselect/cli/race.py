@@ -18,10 +18,10 @@ from rich.text import Text
 
 from preselect.errors import InputError
 from preselect.race import Raced, Races, read_pool
-from preselect.race.finding import find_solvers, write_pool
+from preselect.race.check import try_arms
+from preselect.race.solvers import find_solvers, write_pool
+from preselect.race.summary import Tally
 from preselect.race.supervision import Standing, Watch
-from preselect.race.tally import Tally
-from preselect.race.trying import try_arms
 
 _WATCH_SECONDS = 0.5
 _EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed

@@ -16,7 +16,7 @@ from rich.table import Table
 from preselect.environments import VARIATIONS, runtimes
 from preselect.environments.synthetic import FEEDBACKS
 from preselect.errors import PreselectError
-from preselect.policies import names
+from preselect.policies import registry
 from preselect.study.aslib import AslibPlan, Race
 from preselect.study.plan import Plan, Task
 from preselect.study.report import laid_out, ratio_table
@@ -35,7 +35,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def _common(folder: str, policies: Sequence[str], repetitions: int) -> Callable[[_Command], _Command]:
     """The options that every study has."""
-    ours = ", ".join(names.POLICIES)
+    ours = ", ".join(registry.POLICIES)
     options = (
         click.option("--out", type=click.Path(path_type=Path), default=Path(folder), show_default=True,
                      help="Folder for results; a folder with unfinished results of the same study is gone on with."),
@@ -60,7 +60,7 @@ def _common(folder: str, policies: Sequence[str], repetitions: int) -> Callable[
 
 
 def _policies(given: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(name for text in given for name in names.split(text)))
+    found = tuple(dict.fromkeys(name for text in given for name in registry.split(text)))
     if given and not found:
         raise click.BadParameter(f"must name at least one policy, got {list(given)}")
     return found or default

@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import number
 from preselect.decision import Decision
+from preselect.kernels import averaging
+from preselect.kernels.types import OK
 from preselect.policies.linear import LinearPolicy, per_feature, refuse_decision, saved
 
 
@@ -19,7 +20,7 @@ class AveragedSGD(LinearPolicy):
     """
 
     _state: ClassVar[tuple[str, ...]] = ("theta_hat", "theta_bar")
-    _learn = staticmethod(kernels.learn_average)
+    _learn = staticmethod(averaging.learn_average)
     _refresh_every = 256
 
     def __init__(self, *, d: int, gamma_1: float, alpha: float, theta_0: ArrayLike | None, seed: int | None) -> None:
@@ -43,7 +44,7 @@ class AveragedSGD(LinearPolicy):
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         t = self.observations + 1
         step = self.gamma_1 * t**-self.alpha
-        if self._learn(decision.numbers, len(decision.arms), ranking, step, t, self._estimate) != kernels.OK:
+        if self._learn(decision.numbers, len(decision.arms), ranking, step, t, self._estimate) != OK:
             refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
             self._refresh()

@@ -5,10 +5,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect import kernels
 from preselect.arguments import number
 from preselect.context import Context, Floats
 from preselect.decision import Decision
+from preselect.kernels import learning, likelihood
+from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.gaussian import refresh
 from preselect.policies.history import WholeHistory
 from preselect.policies.linear import Width
@@ -53,14 +54,14 @@ class CoLSTIM(WholeHistory):
         self._refresh_every = max(256, self.d)
 
     def _width(self) -> Width:
-        return self.M_inverse, self._default(self.c_1), kernels.CONTRAST
+        return self.M_inverse, self._default(self.c_1), CONTRAST
 
     def _default(self, value: float | None) -> float:
         return math.sqrt(self.d * math.log(self.observations + 2)) if value is None else value
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
         arms = candidates(eligible, context.shape[0])
-        estimate, norms = self._scored(context, (self.M_inverse, 1.0, kernels.PLAIN))
+        estimate, norms = self._scored(context, (self.M_inverse, 1.0, PLAIN))
         threshold = self._default(self.threshold)
         e = self._generator.gumbel(size=len(norms)).clip(-threshold, threshold)
         leader = self._best(estimate - norms + e * norms, arms, 1)
@@ -70,8 +71,8 @@ class CoLSTIM(WholeHistory):
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         super()._observe(decision, ranking)
-        ranked = kernels.rank_rows(decision.numbers, len(decision.arms), self.d, ranking)
+        ranked = likelihood.rank_rows(decision.numbers, len(decision.arms), self.d, ranking)
         contrasts = [ranked[stage] - ranked[stage + 1 :] for stage in range(len(ranking))]
-        kernels.gain_gram(np.concatenate(contrasts), self.M, self.M_inverse)
+        learning.gain_gram(np.concatenate(contrasts), self.M, self.M_inverse)
         if (self.observations + 1) % self._refresh_every == 0:
             refresh(self.M, self.M_inverse)

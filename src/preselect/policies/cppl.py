@@ -5,8 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from preselect import kernels
 from preselect.arguments import number
+from preselect.kernels import averaging
+from preselect.kernels.types import LOGARITHM
 from preselect.policies.averaged import AveragedSGD
 from preselect.policies.linear import Width
 
@@ -31,7 +32,7 @@ class CPPL(AveragedSGD):
 
     source = "El Mesaoudi-Paul, Bengs and Hüllermeier 2020"
     _state = (*AveragedSGD._state, "A", "B", "P", "Sigma")
-    _learn = staticmethod(kernels.learn_sandwich)
+    _learn = staticmethod(averaging.learn_sandwich)
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class CPPL(AveragedSGD):
     def _width(self) -> Width:
         log_t = math.log(self.observations + 1)
         beta = self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
-        return self.Sigma, beta, kernels.LOGARITHM
+        return self.Sigma, beta, LOGARITHM
 
     def _refresh(self) -> None:
         P = np.linalg.inv(self.A)

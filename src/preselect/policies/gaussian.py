@@ -5,9 +5,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import one_of
 from preselect.context import Context, Floats, StructuredContext
+from preselect.kernels import choosing
 from preselect.policies.linear import LinearPolicy, per_feature, saved
 from preselect.policies.policy import Mask, described
 
@@ -47,7 +47,7 @@ class GaussianPolicy(LinearPolicy):
             return super()._choose(context, k, eligible)
         scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
         arms = np.empty(k, dtype=np.int64)
-        kernels.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
+        choosing.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
         return described(context, arms, scores, widths)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:

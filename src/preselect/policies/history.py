@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import integer
 from preselect.decision import Decision
+from preselect.kernels import history, likelihood
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.policies.linear import refuse_decision
 
@@ -44,7 +44,7 @@ class WholeHistory(GaussianPolicy):
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         k = len(decision.arms)
         self._make_room(k)
-        self.history[self._rows : self._rows + k] = kernels.rank_rows(decision.numbers, k, self.d, ranking)
+        self.history[self._rows : self._rows + k] = likelihood.rank_rows(decision.numbers, k, self.d, ranking)
         self.sizes[self._outcomes], self.lengths[self._outcomes] = k, len(ranking)
         if (self._outcomes + 1) % self.every == 0 and self._fit(self._outcomes + 1) < 0:
             refuse_decision(decision, self._estimate)
@@ -53,7 +53,7 @@ class WholeHistory(GaussianPolicy):
 
     def _fit(self, outcomes: int) -> int:
         """Newton's method on the first outcomes; answers the steps taken, -1 if there is no finite maximum."""
-        return kernels.maximise_posterior(
+        return history.maximise_posterior(
             self.history, self.sizes, self.lengths, outcomes, self._prior, _TOLERANCE, _MOST_STEPS, self._estimate
         )
 

@@ -6,7 +6,6 @@ from typing import NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import number
 from preselect.context import (
     Context,
@@ -18,6 +17,8 @@ from preselect.context import (
 )
 from preselect.decision import Decision
 from preselect.errors import InputError
+from preselect.kernels import choosing
+from preselect.kernels.types import CONTRAST, NOT_FINITE, PLAIN, TIED
 from preselect.policies.policy import Mask, Policy, candidates, described, rounding
 
 _INT64 = np.dtype(np.int64)
@@ -25,7 +26,7 @@ _MOST_SORTED_BY_INSERTION = 1000
 
 
 Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
-NO_WIDTH: Width = np.empty((0, 0)), 0.0, kernels.PLAIN
+NO_WIDTH: Width = np.empty((0, 0)), 0.0, PLAIN
 
 
 class LinearPolicy(Policy):
@@ -44,7 +45,7 @@ class LinearPolicy(Policy):
 
     def _score(self, context: Context) -> tuple[Floats, Floats]:
         width = self._width()
-        leader = int(self._scored(context, NO_WIDTH)[0].argmax()) if width[2] == kernels.CONTRAST else -1
+        leader = int(self._scored(context, NO_WIDTH)[0].argmax()) if width[2] == CONTRAST else -1
         return self._scored(context, width, leader)
 
     def _scored(
@@ -55,8 +56,8 @@ class LinearPolicy(Policy):
         if isinstance(X, StructuredContext):
             X, theta, Sigma = _contracted(X, theta, Sigma, form)
         scores, widths = np.empty(len(X)), np.empty(len(X))
-        status = kernels.score(X, theta, Sigma, beta, form, leader, least, scores, widths)
-        if status == kernels.NOT_FINITE:
+        status = choosing.score(X, theta, Sigma, beta, form, leader, least, scores, widths)
+        if status == NOT_FINITE:
             self._refuse(context)
         return scores, widths
 
@@ -70,10 +71,10 @@ class LinearPolicy(Policy):
         if self._room < len(X):
             self._scratch, self._room = np.empty((2, len(X))), len(X)
         arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
-        status = kernels.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, numbers)
-        if status == kernels.NOT_FINITE:
+        status = choosing.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, numbers)
+        if status == NOT_FINITE:
             self._refuse(context)
-        if status == kernels.TIED:
+        if status == TIED:
             least = float(numbers[k - 1])
             return self._choose_slowly(context, k, eligible, width, least - 2.0 * rounding(least))
         if isinstance(context, StructuredContext):
@@ -85,7 +86,7 @@ class LinearPolicy(Policy):
     ) -> tuple[NDArray[np.int64], Floats]:
         """The same choice with ties drawn: with all arms scored that can reach `least`, a score known to be enough."""
         arms = candidates(eligible, context.shape[0])
-        if width[2] == kernels.CONTRAST:
+        if width[2] == CONTRAST:
             leader = self._best(self._scored(context, NO_WIDTH)[0], arms, 1)
             scores, widths = self._scored(context, width, int(leader[0]))
             chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))
@@ -105,7 +106,7 @@ class LinearPolicy(Policy):
 def _contracted(context: StructuredContext, theta: Floats, Sigma: Floats, form: int) -> tuple[Floats, Floats, Floats]:
     """X, theta and Sigma as the kernels take them: the structure of a context is used, not built."""
     require_finite(context.context, "context of X")
-    return context.contract(theta, Sigma, form == kernels.CONTRAST)
+    return context.contract(theta, Sigma, form == CONTRAST)
 
 
 def refuse_decision(decision: Decision, estimate: Floats) -> NoReturn:

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect import kernels
 from preselect.arguments import number
 from preselect.decision import Decision
+from preselect.kernels import learning
+from preselect.kernels.types import OK, PLAIN
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.policies.linear import Width, refuse_decision
 
@@ -38,12 +39,12 @@ class LinUCB(GaussianPolicy):
         self._refresh_every = max(256, self.d)
 
     def _width(self) -> Width:
-        return self.P, self.alpha, kernels.PLAIN
+        return self.P, self.alpha, PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         rewards = np.zeros(len(decision.arms))
         rewards[ranking[0]] = 1.0
-        if kernels.learn_rewards(decision.rows, rewards, self.b, self._estimate) != kernels.OK:
+        if learning.learn_rewards(decision.rows, rewards, self.b, self._estimate) != OK:
             refuse_decision(decision, self._estimate)
         if (self.observations + 1) % self._refresh_every == 0:
             self._refresh()

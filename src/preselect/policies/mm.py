@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect import kernels
 from preselect.arguments import integer, number
 from preselect.context import Context, Floats, StructuredContext, require_finite_context
 from preselect.decision import Decision
+from preselect.kernels import mm
 from preselect.policies.policy import Policy
 
 
@@ -78,7 +78,7 @@ class MM(Policy):
                 seen = self._set(running)
                 self.counts[seen] += 1.0
                 running.remove(places[position])
-        kernels.minorise_maximise(
+        mm.minorise_maximise(
             self.worth,
             self.wins,
             self.starts,

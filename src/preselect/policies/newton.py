@@ -2,12 +2,12 @@
 
 from numpy.typing import ArrayLike
 
-from preselect import kernels
 from preselect.arguments import number, one_of
+from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.linear import Width
-from preselect.policies.online import OnlineNewton
+from preselect.policies.online_newton import OnlineNewton
 
-_FORMS = {"contrast": kernels.CONTRAST, "arm": kernels.PLAIN}
+_FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 
 
 class Newton(OnlineNewton):

@@ -5,10 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect import kernels, model
+from preselect import model
 from preselect.arguments import integer, number
 from preselect.context import Floats
 from preselect.decision import Decision
+from preselect.kernels import learning
+from preselect.kernels.types import OK, PLAIN
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.policies.linear import Width, refuse_decision
 
@@ -69,14 +71,14 @@ class OFUMNL(GaussianPolicy):
         return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam)
 
     def _width(self) -> Width:
-        return self.P, self.scale * self.radius(self.observations + 1), kernels.PLAIN
+        return self.P, self.scale * self.radius(self.observations + 1), PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         numbers, k = decision.numbers, len(decision.arms)
-        w = kernels.mirror_step(numbers, k, ranking, self.eta, self._estimate)
+        w = learning.mirror_step(numbers, k, ranking, self.eta, self._estimate)
         if np.linalg.norm(w) > self._limit:
             w = self._projected(w, decision, ranking)
-        if kernels.learn_curvature(numbers, k, ranking, w, self._estimate) != kernels.OK:
+        if learning.learn_curvature(numbers, k, ranking, w, self._estimate) != OK:
             refuse_decision(decision, self._estimate)
         if (self.observations + 1) % self._refresh_every == 0:
             self._refresh()

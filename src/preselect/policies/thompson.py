@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from preselect.arguments import number, one_of
 from preselect.context import Context, Floats
-from preselect.policies.online import OnlineNewton
+from preselect.policies.online_newton import OnlineNewton
 from preselect.policies.policy import Mask, candidates, described
 
 

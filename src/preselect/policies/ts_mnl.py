@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels
 from preselect.arguments import integer
 from preselect.context import Context, Floats
+from preselect.kernels import history
 from preselect.policies.gaussian import utilities
 from preselect.policies.history import WholeHistory
 from preselect.policies.policy import Mask, candidates, described
@@ -67,7 +67,7 @@ class TSMNL(WholeHistory):
         proposals = self.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
         chances = np.log(self._generator.random(steps))
         drawn = np.empty((draws, self.d))
-        kernels.metropolis(
+        history.metropolis(
             self.history,
             self.sizes,
             self.lengths,

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect import kernels
 from preselect.arguments import number
 from preselect.decision import Decision
+from preselect.kernels import learning
+from preselect.kernels.types import PLAIN
 from preselect.policies.gaussian import refresh
 from preselect.policies.history import WholeHistory
 from preselect.policies.linear import Width
@@ -43,10 +44,10 @@ class UCBMNL(WholeHistory):
     def _width(self) -> Width:
         t = self.observations + 1
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
-        return self.V_inverse, alpha, kernels.PLAIN
+        return self.V_inverse, alpha, PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         super()._observe(decision, ranking)
-        kernels.gain_gram(decision.rows, self.V, self.V_inverse)
+        learning.gain_gram(decision.rows, self.V, self.V_inverse)
         if (self.observations + 1) % self._refresh_every == 0:
             refresh(self.V, self.V_inverse)

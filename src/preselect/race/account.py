@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.context import Floats
-from preselect.policies.clocks import chances
+from preselect.policies.race_times import chances
 from preselect.preselector import Preselector
 from preselect.store import Entry, Event, Journal, Learner
-from preselect.store.fold import NO_WINNER, VOID, WINNER
+from preselect.store.apply import NO_WINNER, VOID, WINNER
 
 LEAST_RACES = 5  # in which an arm's time must be known before it may be called the best single arm
 MOST_LINES = 12  # that a reader can tell apart in one figure

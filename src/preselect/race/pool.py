@@ -34,7 +34,7 @@ from typing import Any
 
 from preselect.arguments import integer, number, one_of
 from preselect.errors import InputError
-from preselect.policies import names
+from preselect.policies import registry
 from preselect.race.commands import PLACEHOLDERS, command_of, fill
 from preselect.race.supervision import Racer
 from preselect.race.tables import (
@@ -158,8 +158,8 @@ def _build_pool(path: Path, content: dict[str, Any]) -> Pool:
     usual = Success(verifier="model" if features.kind == "sat" else "none")
     success = _read_success(table_of(content, "success"), "success", usual, folder)
     arms = _read_arms(table_of(content, "arms"), success, folder)
-    policy = text_of(content.get("policy", names.RACING), "policy")
-    names.parse(policy)
+    policy = text_of(content.get("policy", registry.RACING), "policy")
+    registry.parse(policy)
     return Pool(
         path=path,
         arms=arms,

@@ -9,7 +9,6 @@ from os.path import realpath
 from pathlib import Path
 
 from preselect.errors import InputError
-from preselect.pages import image, page, table, write_page
 from preselect.policies import Policy
 from preselect.race import drawing
 from preselect.race.account import (
@@ -28,8 +27,9 @@ from preselect.race.account import (
     curves,
     read_account,
 )
-from preselect.race.weights import Weights, weights_of
-from preselect.store.fold import NO_WINNER, RANKING, VOID, WINNER
+from preselect.reports.html import image, page, table, write_page
+from preselect.reports.weights import Weights, weights_of
+from preselect.store.apply import NO_WINNER, RANKING, VOID, WINNER
 from preselect.store.values import encoded
 
 _STYLE = """

@@ -2,6 +2,6 @@
 
 from preselect.store.journal import Event, Journal
 from preselect.store.learner import Entry, Learner, Recovered
-from preselect.store.replaying import Replay, replay
+from preselect.store.verify import Replay, replay
 
 __all__ = ["Entry", "Event", "Journal", "Learner", "Recovered", "Replay", "replay"]

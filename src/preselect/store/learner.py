@@ -12,7 +12,7 @@ from preselect.arguments import integer
 from preselect.errors import InputError, JournalError, StateFileError
 from preselect.outcomes import Outcome
 from preselect.preselector import NamedDecision, Preselector, Values
-from preselect.store import fold
+from preselect.store import apply
 from preselect.store.journal import Event, Journal
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Entry:
     @classmethod
     def of(cls, event: Event) -> Self:
         """The entry that an event is."""
-        return cls(event.number, fold.decision_of(event), str(event.body["label"]))
+        return cls(event.number, apply.decision_of(event), str(event.body["label"]))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Learner:
         self._every = integer(snapshot_every, "snapshot_every", 1)
         self._broken, self._closed = "", False
         self._chooser, self._kept = _restored(journal)
-        differences = [fold.take(self._chooser, journal, event) for event in journal.events(after=self._kept)]
+        differences = [apply.take(self._chooser, journal, event) for event in journal.events(after=self._kept)]
         first = next((difference for difference in differences if difference), None)
         self.recovered = Recovered(len(differences), len(journal.unfinished()), first)
         if first:
@@ -128,8 +128,8 @@ class Learner:
         with self._in_step():
             decision = self._chooser.select(values, k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
-            body |= fold.described(decision)
-            number = self.journal.append("decision", body, numbers=fold.numbers_of(decision))
+            body |= apply.described(decision)
+            number = self.journal.append("decision", body, numbers=apply.numbers_of(decision))
         self._snapshot_now_and_then()
         return Entry(number, decision, label)
 
@@ -151,12 +151,12 @@ class Learner:
             raise InputError(f"details must be values by name, got {details!r:.80}")
         self._require_in_step()
         decided = self._waiting(entry)
-        kind, names, after = fold.told(decided.decision, winner, ranking, outcome, after)
-        learnt = fold.outcome_of(decided.decision, kind, names, after)
+        kind, names, after = apply.told(decided.decision, winner, ranking, outcome, after)
+        learnt = apply.outcome_of(decided.decision, kind, names, after)
         with self._in_step():
             body = {"kind": kind, "names": names, "after": after, "details": {} if details is None else details}
             self.journal.append("outcome", body, decision=decided.number)
-            refused = fold.teach(self._chooser, decided.decision, learnt)
+            refused = apply.teach(self._chooser, decided.decision, learnt)
         self._snapshot_now_and_then()
         if refused:
             raise JournalError(f"the outcome of decision {decided.number} is kept, but taught nothing: {refused}")
@@ -258,7 +258,7 @@ def _restored(journal: Journal) -> tuple[Preselector, int]:
 
 def _is_same(one: Entry, other: Entry) -> bool:
     same = (one.number, one.label, one.decision.names) == (other.number, other.label, other.decision.names)
-    return same and fold.numbers_of(one.decision) == fold.numbers_of(other.decision)
+    return same and apply.numbers_of(one.decision) == apply.numbers_of(other.decision)
 
 
 def _named(names: list[str], values: Iterable[float]) -> dict[str, float | None]:

@@ -12,11 +12,11 @@ from preselect.environments.aslib import Scenario
 from preselect.environments.races import Races
 from preselect.environments.yardsticks import best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
-from preselect.policies import names
+from preselect.policies import registry
 from preselect.study.plan import Measure, Plan, options
 
 DEFAULT_POLICIES = (
-    names.RACING,
+    registry.RACING,
     "newton(outside=True, choose='cover')",
     "newton",
     "cppl",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from preselect.environments import Environment
 from preselect.errors import InputError
-from preselect.policies import names
+from preselect.policies import registry
 
 CURVE_POINTS = 200
 
@@ -108,7 +108,7 @@ class Plan(ABC):
     def check(self) -> None:
         """Make every policy once, so that one that cannot be made is found out before anything is computed."""
         for policy in self.policies:
-            make, parameters = names.parse(policy)
+            make, parameters = registry.parse(policy)
             for scenario in self.scenarios:
                 try:
                     make(**{"d": self.features_of(scenario), "seed": 0, **parameters})

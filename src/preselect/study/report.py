@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from preselect.pages import image, page, table, write_page
+from preselect.reports.html import image, page, table, write_page
 from preselect.study.figures import file_name
 from preselect.study.plan import Plan, Scenario
 from preselect.study.results import Results

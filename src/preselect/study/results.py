@@ -24,18 +24,14 @@ from numpy.typing import NDArray
 
 import preselect
 from preselect import state
-from preselect.errors import PreselectError, StateFileError
-from preselect.policies import names
+from preselect.errors import ResultsError, StateFileError
+from preselect.policies import registry
 from preselect.study.plan import Plan, Scenario, Task
 from preselect.study.play import Repetition
 from preselect.study.statistics import Comparison, Summary, compare, summarise
 
 KIND = "StudyBlock"
 Key: TypeAlias = tuple[Scenario, str]
-
-
-class ResultsError(PreselectError):
-    """A folder of results cannot be used as asked. Nothing in it was changed."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Results:
     def create(cls, folder: Path, plan: Plan) -> "Results":
         """Use a folder for a plan: a new one, or one that holds results of the same kind, to which these are added."""
         plan.check()
-        sources = {policy: names.source(policy) for policy in plan.policies if names.source(policy)}
+        sources = {policy: registry.source(policy) for policy in plan.policies if registry.source(policy)}
         manifest = folder / "manifest.json"
         if manifest.exists():
             kept = _read(manifest)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from preselect.errors import PreselectError
-from preselect.policies import names
+from preselect.errors import PreselectError, RunError
+from preselect.policies import registry
 from preselect.study.plan import Plan, Task, checkpoints
 from preselect.study.play import Repetition, play
 from preselect.study.results import Results
@@ -15,13 +15,9 @@ from preselect.study.results import Results
 Block: TypeAlias = tuple[Task, list[Repetition]]
 
 
-class RunError(PreselectError):
-    """A study could not be carried to its end. What was finished is kept; the same command goes on from there."""
-
-
 def run_task(task: Task) -> Block:
     """Play the repetitions of a block. Depends on the task alone, so it gives the same wherever it runs."""
-    make, parameters = names.parse(task.policy)
+    make, parameters = registry.parse(task.policy)
     plan, scenario = task.plan, task.scenario
 
     def repeat(repetition: int, horizon: int) -> Repetition:

@@ -17,7 +17,7 @@ from preselect.preselector import Preselector
 from preselect.race.answers import checker
 from preselect.race.instance_features import Instance, Measured, Values, feature_names, features_of
 from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
-from preselect.race.raced import Raced
+from preselect.race.result import Raced
 from preselect.race.supervision import Racer, Result, Status, Watch, supervise, supervise_async
 from preselect.store import Entry, Learner
 

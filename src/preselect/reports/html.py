@@ -1,13 +1,61 @@
-"""HTML pages that need nothing but themselves: one style, tables, figures inside the page, written whole."""
+"""Self-contained HTML pages from Jinja2 templates: text is escaped, images are inside the page, nothing is fetched."""
 
 import base64
 import os
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from preselect.errors import InputError
 from preselect.files import replace_whole
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill in a template of the folder `templates`; every value is escaped unless it is Markup.
+
+    Parameters
+    ----------
+    template : str
+        File name of the template, such as "study.html".
+    **values : Any
+        The variables of the template.
+
+    """
+    page: str = _templates().get_template(template).render(**values)
+    return page
+
+
+def data_url(png: bytes) -> str:
+    """A PNG as the value of an image's `src`, so that the page needs no other file."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Write a page, replacing an earlier one only when the new one is complete."""
+    place = Path(os.path.realpath(path))  # a link stays a link
+    if place.exists() and not place.is_file():
+        raise InputError(f"cannot write the page to {str(path)!r}: it is a folder or a device; name another file")
+    try:
+        # file names may contain bytes that are not text; they are shown as \udc80 and the like
+        replace_whole(place, content.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise InputError(f"cannot write the page to {str(path)!r}: {error.strerror or error}") from None
+    return path
+
+
+@cache
+def _templates() -> Any:
+    import jinja2
+
+    loader = jinja2.PackageLoader("preselect.reports")
+    return jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+# --- until the reports are templates
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
@@ -46,18 +94,3 @@ def image(png: bytes, description: str) -> str:
     """A figure inside the page; the description, a text, is for those who do not see it."""
     content = base64.b64encode(png).decode()
     return f"<img alt='{escape(description)}' src='data:image/png;base64,{content}'>"
-
-
-def write_page(path: Path, content: str) -> Path:
-    """Write a page whole or not at all; a file that is there is replaced."""
-    place = Path(os.path.realpath(path))  # a link stays a link
-    if place.exists() and not place.is_file():
-        raise InputError(f"the page must be written to a file, got {str(path)!r}, a folder or a device; name another")
-    try:
-        # names of files may hold bytes that are no text; they are shown as \udc80 and the like
-        replace_whole(place, content.encode(errors="backslashreplace"))
-    except OSError as error:
-        raise InputError(
-            f"the page must be written where files can be written, got {str(path)!r}: {error.strerror or error}"
-        ) from None
-    return path

@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import kernels, model
+from preselect import model
 from preselect.arguments import boolean, number
 from preselect.context import Floats
 from preselect.decision import Decision
+from preselect.kernels import learning
+from preselect.kernels.types import OK
 from preselect.outcomes import Outcome
-from preselect.policies import clocks
+from preselect.policies import race_times
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.policies.linear import refuse_decision
 
@@ -28,7 +30,7 @@ class OnlineNewton(GaussianPolicy):
     `outside=True` is for rounds that nobody may win, such as races with a time limit: nobody takes part in each of
     them, with log-utility 0 (the outside option of multinomial logit models). So NoWinner teaches that the chosen arms
     fell short, and a winner was ahead of nobody, too. Give arms a constant feature then, for what they are worth alone.
-    Outcomes that say how long the round took teach more: see `preselect.policies.clocks`.
+    Outcomes that say how long the round took teach more: see `preselect.policies.race_times`.
     """
 
     _state: ClassVar[tuple[str, ...]] = (*GaussianPolicy._state, "pace")
@@ -54,10 +56,10 @@ class OnlineNewton(GaussianPolicy):
         t = self.observations + 1
         if self.outside:
             t += self.no_winners
-        status = kernels.learn_newton(
+        status = learning.learn_newton(
             decision.numbers, len(decision.arms), ranking, self._prior, self.discount, t, self._estimate
         )
-        if status != kernels.OK:
+        if status != OK:
             refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
             self._refresh()
@@ -65,13 +67,13 @@ class OnlineNewton(GaussianPolicy):
     def _observe_with_nobody(self, decision: Decision, ranking: NDArray[np.int64], outcome: Outcome) -> None:
         pace, trivial = self.pace, False
         if outcome.after is not None:
-            cost = clocks.cost_of(outcome)
+            cost = race_times.cost_of(outcome)
             races, costs = pace = self.discount * self.pace + (1.0, cost)
-            trivial = clocks.is_trivial(cost, costs / races)
+            trivial = race_times.is_trivial(cost, costs / races)
         if trivial:
             rows, order, added = self._together(decision.rows), np.zeros(1, dtype=np.int64), 1
         else:
-            rows, (order, added) = decision.rows, clocks.ranked(outcome, ranking, len(decision.arms))
+            rows, (order, added) = decision.rows, race_times.ranked(outcome, ranking, len(decision.arms))
         self._observe(_with_clocks(decision, rows, added), order)
         self.pace[:] = pace
 

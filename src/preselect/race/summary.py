@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from preselect.race.raced import Raced
+from preselect.race.result import Raced
 from preselect.race.supervision import Status
 
 _FAILED = (Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.WRONG_ANSWER, Status.NO_ANSWER)

@@ -3,16 +3,16 @@
 import pytest
 
 from preselect import CPPL, InputError, MaxTheta
-from preselect.policies import names
+from preselect.policies import registry
 
 
 def test_names_parameters_and_lists():
-    assert names.parse("CPPL") == (CPPL, {})
-    assert names.parse("max-theta( theta_0=[0.0, 1.0], gamma_1 = 1 )") == (
+    assert registry.parse("CPPL") == (CPPL, {})
+    assert registry.parse("max-theta( theta_0=[0.0, 1.0], gamma_1 = 1 )") == (
         MaxTheta,
         {"theta_0": [0.0, 1.0], "gamma_1": 1},
     )
-    assert names.split("cppl, mm ,max-theta(theta_0=[1,2], alpha=0.7),") == [
+    assert registry.split("cppl, mm ,max-theta(theta_0=[1,2], alpha=0.7),") == [
         "cppl",
         "mm",
         "max-theta(theta_0=[1,2], alpha=0.7)",
@@ -22,12 +22,12 @@ def test_names_parameters_and_lists():
 def test_a_class_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta): pass\nvalue = 3\n")
     monkeypatch.chdir(tmp_path)
-    policy, parameters = names.parse("mine:Mine(gamma_1=1)")
+    policy, parameters = registry.parse("mine:Mine(gamma_1=1)")
     assert issubclass(policy, MaxTheta)
     assert parameters == {"gamma_1": 1}
     for text in ("mine:value", "mine:Nobody", "nowhere:Mine"):
         with pytest.raises(InputError, match=text.split("(")[0]):
-            names.parse(text)
+            registry.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_class_of_ones_own(tmp_path, monkeypatch):
 )
 def test_what_is_not_a_policy_is_named(text, message):
     with pytest.raises(InputError, match=message):
-        names.parse(text)
+        registry.parse(text)

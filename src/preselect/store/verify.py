@@ -7,7 +7,7 @@ from pathlib import Path
 
 from preselect.errors import JournalError, StateFileError
 from preselect.preselector import Preselector
-from preselect.store import database, fold
+from preselect.store import apply, database
 from preselect.store.journal import Event, Journal, Snapshot
 
 
@@ -80,7 +80,7 @@ class _Replaying:
 
     def _again(self, event: Event) -> str | None:
         try:
-            return fold.take(self.chooser, self.journal, event)
+            return apply.take(self.chooser, self.journal, event)
         except JournalError as error:
             return str(error)
 

@@ -1,0 +1,162 @@
+"""The posterior given all outcomes so far: its value, its maximum, draws from it."""
+
+import math
+
+import numpy as np
+
+from preselect.compiling import fused
+from preselect.kernels.algebra import add_rows, invert, product
+from preselect.kernels.likelihood import stage_normalisers
+from preselect.kernels.types import Floats, Integers
+
+
+@fused
+def log_posterior(
+    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, prior: Floats, theta: Floats
+) -> float:
+    """Log-likelihood of all outcomes plus the logarithm of the Gaussian prior, up to a constant.
+
+    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; the rows of `prior` are its mean
+    and its precision.
+    """
+    total = 0.0
+    for a in range(theta.shape[0]):
+        total -= 0.5 * prior[1, a] * (theta[a] - prior[0, a]) ** 2
+    last = 0
+    for t in range(outcomes):
+        last += sizes[t]
+        largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last one on
+        for i in range(sizes[t]):
+            u = product(history, last - 1 - i, theta)
+            if u > largest:
+                sum_of_exponentials = sum_of_exponentials * math.exp(largest - u) + 1.0
+                largest = u
+            else:
+                sum_of_exponentials += math.exp(u - largest)
+            if i >= sizes[t] - lengths[t]:
+                total += u - largest - math.log(sum_of_exponentials)
+    return total
+
+
+@fused
+def metropolis(
+    history: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    prior: Floats,
+    estimate: Floats,
+    tails: float,
+    proposals: Floats,
+    chances: Floats,
+    draw: Floats,
+    drawn: Floats,
+) -> None:
+    """Metropolis-Hastings steps from `draw` on, with independent proposals from a t distribution around theta.
+
+    A proposal is taken if its chance, the logarithm of a uniform number, allows; `drawn` takes every so many steps, as
+    many as it has rows. Rows of `estimate` as for `maximise_posterior`; P and `tails` degrees of
+    freedom shape the proposals.
+    """
+    d = draw.shape[0]
+    steps = proposals.shape[0] // drawn.shape[0]
+    weight = -np.inf
+    for step in range(-1, proposals.shape[0]):
+        theta = draw if step < 0 else proposals[step]
+        proposed = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+        square = 0.0
+        for a in range(d):
+            for b in range(d):
+                square += (theta[a] - estimate[0, a]) * estimate[1 + a, b] * (theta[b] - estimate[0, b])
+        proposed += 0.5 * (tails + d) * math.log1p(square / tails)  # over the density of the proposal
+        if step < 0 or chances[step] < proposed - weight:
+            weight = proposed
+            for a in range(d):
+                draw[a] = theta[a]
+        if step >= 0:
+            for a in range(d):
+                drawn[step // steps, a] = draw[a]
+
+
+@fused
+def _slopes(
+    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, theta: Floats, g: Floats, A: Floats
+) -> None:
+    """Add the gradient and minus the Hessian of the log-likelihood of all outcomes at theta to g and A."""
+    d = theta.shape[0]
+    mu = np.empty(d)
+    first = 0
+    for t in range(outcomes):
+        k = sizes[t]
+        u = np.empty(k)
+        for i in range(k):
+            u[i] = product(history, first + i, theta)
+        normalisers = stage_normalisers(u, lengths[t])
+        for s in range(lengths[t]):
+            for a in range(d):
+                mu[a] = 0.0
+            for i in range(s, k):
+                share = math.exp(u[i] - normalisers[s])
+                for a in range(d):
+                    mu[a] += share * history[first + i, a]
+            for a in range(d):
+                g[a] += history[first + s, a] - mu[a]
+            for i in range(s, k):
+                share = math.exp(u[i] - normalisers[s])
+                for a in range(d):
+                    x = share * (history[first + i, a] - mu[a])
+                    if x != 0.0:
+                        for b in range(d):
+                            A[a, b] += x * (history[first + i, b] - mu[b])
+        first += k
+
+
+@fused
+def maximise_posterior(
+    history: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    prior: Floats,
+    tolerance: float,
+    most_steps: int,
+    estimate: Floats,
+) -> int:
+    """Newton's method with halved steps from theta on, until a step is below `tolerance`; answers the steps taken.
+
+    The last step is taken too, so that the error is of the order of its square. The rows of `estimate` are theta, then
+    those of A, minus the Hessian before that step, and of P = inv(A); those of `prior` its
+    mean and its precision.
+    """
+    d = estimate.shape[1]
+    theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
+    value = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+    for step in range(most_steps):
+        g = prior[1] * (prior[0] - theta)
+        A[:] = 0.0
+        for a in range(d):
+            A[a, a] = prior[1, a]
+        _slopes(history, sizes, lengths, outcomes, theta, g, A)
+        if not invert(A, P):
+            return -1
+        moved = np.zeros((1, d))
+        add_rows(moved, 0, g.reshape((1, d)), 0, P, 0, d)
+        largest = np.abs(moved).max()
+        if not math.isfinite(largest):
+            return -1
+        length = 1.0
+        new_theta = theta + moved[0]
+        if largest > tolerance:
+            new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+            while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
+                length *= 0.5
+                new_theta = theta + length * moved[0]
+                new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+            value = new_value
+        theta = new_theta
+        if largest <= tolerance or step + 1 == most_steps:
+            estimate[0] = theta
+            estimate[1 : 1 + d] = A
+            estimate[1 + d :] = P
+            return step + 1
+    return 0

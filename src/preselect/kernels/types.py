@@ -1,0 +1,14 @@
+"""The array types and the constants that the kernels and their callers share."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[np.floating[Any]]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+OK, NOT_FINITE, TIED = 0, 1, 2  # what a kernel answers
+LOGARITHM, PLAIN, CONTRAST = 0, 1, 2  # the forms of a width

@@ -1,0 +1,1 @@
+"""What reports and pages share: templates, figures, tables of weights."""
