@@ -2,24 +2,30 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test soak coverage lint bench clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/ready  ## a small synthetic study, and a small learning race; under two minutes
+demo: $(VENV)/ready  ## a small synthetic study and a small learning race; about a minute
 	@$(RUN) examples/demo.py
 	@$(RUN) examples/race.py
 
-test: $(VENV)/ready  ## all tests
+test: $(VENV)/ready  ## all tests but the long ones; about 4 minutes
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
+
+soak: $(VENV)/ready  ## the long tests: kill loops, many random examples; at most 30 minutes
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m soak
+
+coverage: $(VENV)/ready  ## branch coverage of the tests
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal --cov=preselect --cov-branch --cov-report=term:skip-covered
 
 lint: $(VENV)/ready  ## style and types
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(VENV)/ready  ## speed, as ratios against references measured in the same run
+bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run
 	$(RUN) benchmarks/rounds.py
 	$(RUN) benchmarks/selecting.py
 	$(RUN) benchmarks/starting.py
@@ -31,7 +37,7 @@ clean:  ## remove the environment and caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"preselect needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; say make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"preselect needs Python 3.11 or newer, but {sys.executable} is {v[0]}.{v[1]}; use make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet --editable '.[dev]'
