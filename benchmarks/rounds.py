@@ -79,7 +79,8 @@ def bare(n, d, k):
     policy, problem = preselect.CPPL(d=d, seed=0), Problem(n, d, k)
     every, scratch = np.empty(0, dtype=np.bool_), np.empty((2, n))
     arms, numbers, ranking = np.empty(k, dtype=np.int64), np.empty(k * (2 + d)), np.empty(1, dtype=np.int64)
-    rows, read_only = numbers[2 * k :].reshape(k, d), numbers.view()
+    rows = numbers[2 * k :].reshape(k, d)
+    read_only = rows.view()
     read_only.setflags(False)
 
     def play():
@@ -92,7 +93,7 @@ def bare(n, d, k):
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()
-        averaging.learn_sandwich(read_only, k, ranking, step, t, policy._estimate)
+        averaging.learn_sandwich(read_only, ranking, step, t, policy._estimate)
         end = perf_counter_ns()
         policy.observations += 1
         return end - reported + chosen - start

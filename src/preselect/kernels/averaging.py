@@ -21,9 +21,9 @@ def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats
 
 
 @fused
-def learn_average(numbers: Floats, k: int, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+def learn_average(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
     """One round of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
-    ranked = rank_rows(numbers, k, estimate.shape[1], ranking)
+    ranked = rank_rows(rows, ranking)
     new = _averaged_step(ranked, ranking.shape[0], step, t, estimate)
     if not squares_are_finite(new):
         return NOT_FINITE
@@ -94,13 +94,13 @@ def _add_sums(A: Floats, B: Floats, F: Floats, F_columns: Floats, g: Floats) -> 
 
 
 @fused
-def learn_sandwich(numbers: Floats, k: int, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+def learn_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
     """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
 
     The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma.
     """
     d = estimate.shape[1]
-    ranked = rank_rows(numbers, k, d, ranking)
+    ranked = rank_rows(rows, ranking)
     m = ranking.shape[0]
     theta = _averaged_step(ranked, m, step, t, estimate)
     p = stage_probabilities(utilities(ranked, theta[1]), m)

@@ -34,15 +34,13 @@ def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: fl
 
 
 @fused
-def learn_newton(
-    numbers: Floats, k: int, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats
-) -> int:
+def learn_newton(rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats) -> int:
     """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
 
     The rows of `estimate` are theta, then those of A and P; the rows of `prior` its mean and its precision.
     """
     d = estimate.shape[1]
-    ranked = rank_rows(numbers, k, d, ranking)
+    ranked = rank_rows(rows, ranking)
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
     g = gradient(ranked, p)
@@ -53,10 +51,10 @@ def learn_newton(
 
 
 @fused
-def mirror_step(numbers: Floats, k: int, ranking: Integers, eta: float, estimate: Floats) -> Floats:
+def mirror_step(rows: Floats, ranking: Integers, eta: float, estimate: Floats) -> Floats:
     """The step of online mirror descent, before projection: theta + eta inv(A + eta F'F) g, with F and g at theta."""
     d = estimate.shape[1]
-    ranked = rank_rows(numbers, k, d, ranking)
+    ranked = rank_rows(rows, ranking)
     theta, P = estimate[0], estimate[1 + d : 1 + 2 * d].copy()
     p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
     F = math.sqrt(eta) * curvature_factor(ranked, p)
@@ -69,10 +67,10 @@ def mirror_step(numbers: Floats, k: int, ranking: Integers, eta: float, estimate
 
 
 @fused
-def learn_curvature(numbers: Floats, k: int, ranking: Integers, theta: Floats, estimate: Floats) -> int:
+def learn_curvature(rows: Floats, ranking: Integers, theta: Floats, estimate: Floats) -> int:
     """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `learn_newton`."""
     d = estimate.shape[1]
-    ranked = rank_rows(numbers, k, d, ranking)
+    ranked = rank_rows(rows, ranking)
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     F = curvature_factor(ranked, stage_probabilities(utilities(ranked, theta), ranking.shape[0]))
     status = gain_precision(F, np.zeros((1, d)), 1.0, 0.0, theta.copy(), A, P)

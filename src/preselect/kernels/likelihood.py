@@ -10,8 +10,9 @@ from preselect.kernels.types import Floats, Integers, Matrix
 
 
 @fused
-def rank_rows(numbers: Floats, k: int, d: int, ranking: Integers) -> Floats:
-    """The rows of a decision in the order of the outcome: the ranked ones, best first, then the others."""
+def rank_rows(rows: Floats, ranking: Integers) -> Floats:
+    """The rows in the order of the outcome: the ranked ones, best first, then the others."""
+    k, d = rows.shape
     m = ranking.shape[0]
     ranked = np.empty((k, d))
     seen = np.zeros(k, dtype=np.bool_)
@@ -19,11 +20,11 @@ def rank_rows(numbers: Floats, k: int, d: int, ranking: Integers) -> Floats:
     for i in range(m):
         seen[ranking[i]] = True
         for a in range(d):
-            ranked[i, a] = numbers[2 * k + ranking[i] * d + a]
+            ranked[i, a] = rows[ranking[i], a]
     for i in range(k):
         if not seen[i]:
             for a in range(d):
-                ranked[place, a] = numbers[2 * k + i * d + a]
+                ranked[place, a] = rows[i, a]
             place += 1
     return ranked
 

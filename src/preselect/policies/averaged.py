@@ -44,7 +44,7 @@ class AveragedSGD(LinearPolicy):
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         t = self.observations + 1
         step = self.gamma_1 * t**-self.alpha
-        if self._learn(decision.numbers, len(decision.arms), ranking, step, t, self._estimate) != OK:
+        if self._learn(decision.rows, ranking, step, t, self._estimate) != OK:
             refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
             self._refresh()

@@ -71,7 +71,7 @@ class CoLSTIM(WholeHistory):
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         super()._observe(decision, ranking)
-        ranked = likelihood.rank_rows(decision.numbers, len(decision.arms), self.d, ranking)
+        ranked = likelihood.rank_rows(decision.rows, ranking)
         contrasts = [ranked[stage] - ranked[stage + 1 :] for stage in range(len(ranking))]
         learning.gain_gram(np.concatenate(contrasts), self.M, self.M_inverse)
         if (self.observations + 1) % self._refresh_every == 0:

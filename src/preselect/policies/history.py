@@ -44,7 +44,7 @@ class WholeHistory(GaussianPolicy):
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
         k = len(decision.arms)
         self._make_room(k)
-        self.history[self._rows : self._rows + k] = likelihood.rank_rows(decision.numbers, k, self.d, ranking)
+        self.history[self._rows : self._rows + k] = likelihood.rank_rows(decision.rows, ranking)
         self.sizes[self._outcomes], self.lengths[self._outcomes] = k, len(ranking)
         if (self._outcomes + 1) % self.every == 0 and self._fit(self._outcomes + 1) < 0:
             refuse_decision(decision, self._estimate)

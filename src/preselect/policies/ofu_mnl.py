@@ -74,11 +74,11 @@ class OFUMNL(GaussianPolicy):
         return self.P, self.scale * self.radius(self.observations + 1), PLAIN
 
     def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        numbers, k = decision.numbers, len(decision.arms)
-        w = learning.mirror_step(numbers, k, ranking, self.eta, self._estimate)
+        rows = decision.rows
+        w = learning.mirror_step(rows, ranking, self.eta, self._estimate)
         if np.linalg.norm(w) > self._limit:
             w = self._projected(w, decision, ranking)
-        if learning.learn_curvature(numbers, k, ranking, w, self._estimate) != OK:
+        if learning.learn_curvature(rows, ranking, w, self._estimate) != OK:
             refuse_decision(decision, self._estimate)
         if (self.observations + 1) % self._refresh_every == 0:
             self._refresh()

@@ -56,9 +56,7 @@ class OnlineNewton(GaussianPolicy):
         t = self.observations + 1
         if self.outside:
             t += self.no_winners
-        status = learning.learn_newton(
-            decision.numbers, len(decision.arms), ranking, self._prior, self.discount, t, self._estimate
-        )
+        status = learning.learn_newton(decision.rows, ranking, self._prior, self.discount, t, self._estimate)
         if status != OK:
             refuse_decision(decision, self._estimate)
         if t % self._refresh_every == 0:
