@@ -6,10 +6,32 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from preselect.errors import InputError
 from preselect.files import replace_whole
+
+
+class Cell(NamedTuple):
+    """A cell of a table that is more than its text.
+
+    Parameters
+    ----------
+    text : str
+        What it says.
+    small : str, default ""
+        A second line, in small print.
+    best : bool, default False
+        Whether it is bold.
+    background : str, default ""
+        A CSS colour behind it, such as "rgba(0, 114, 178, 0.3)".
+
+    """
+
+    text: str
+    small: str = ""
+    best: bool = False
+    background: str = ""
 
 
 def render(template: str, **values: Any) -> str:
@@ -50,9 +72,16 @@ def _templates() -> Any:
     import jinja2
 
     loader = jinja2.PackageLoader("preselect.reports")
-    return jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    templates = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    templates.filters["data_url"] = data_url
+    return templates
 
 
 # --- until the reports are templates
