@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from preselect.errors import InputError
-from preselect.race import Raced, Races, read_pool
+from preselect.race import RaceResult, Races, read_pool
 from preselect.race.check import try_arms
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import Tally
@@ -253,7 +253,7 @@ def _standings(file: Path, standings: list[Standing]) -> Table:
     return table
 
 
-def _tell(raced: Raced, place: str) -> None:
+def _tell(raced: RaceResult, place: str) -> None:
     if raced.winner is None:
         ends = ", ".join(f"{finish.name} {finish.status}" for finish in raced.finishes)
         said = f"nobody, {raced.seconds:.2f} s ({ends})"
@@ -270,7 +270,7 @@ def _tell(raced: Raced, place: str) -> None:
             click.echo(f"    {problem}", err=True)
 
 
-def _write(raced: Raced, output: Path | None, style: str, single: bool) -> None:
+def _write(raced: RaceResult, output: Path | None, style: str, single: bool) -> None:
     """The winner's output, or a line of JSON, where it was asked for."""
     place = None if output is None else output / f"{raced.instance.name}.out"
     if place is not None and raced.winner is not None:
@@ -287,14 +287,14 @@ def _write(raced: Raced, output: Path | None, style: str, single: bool) -> None:
         sys.stdout.buffer.flush()
 
 
-def _answer(raced: Raced) -> bytes:
+def _answer(raced: RaceResult) -> bytes:
     """What the winner printed, or what its exit code says, or that nobody knows."""
     if raced.winner is not None and (raced.output or raced.answer is None):
         return raced.output
     return f"s {raced.answer or 'UNKNOWN'}\n".encode()
 
 
-def _as_json(raced: Raced, place: Path | None) -> dict[str, Any]:
+def _as_json(raced: RaceResult, place: Path | None) -> dict[str, Any]:
     return {
         "instance": str(raced.instance),
         "decision": raced.number,

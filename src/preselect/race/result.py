@@ -12,7 +12,7 @@ _OURS = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # how racers end that
 
 
 @dataclass(frozen=True)
-class Raced:
+class RaceResult:
     """What came of an instance.
 
     `winner` is who gave the first right answer, `answer` what it says about a formula, `output` what it printed.

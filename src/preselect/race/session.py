@@ -17,7 +17,7 @@ from preselect.preselector import Preselector
 from preselect.race.answers import checker
 from preselect.race.instance_features import Instance, Measured, Values, feature_names, features_of
 from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
-from preselect.race.result import Raced
+from preselect.race.result import RaceResult
 from preselect.race.supervision import Racer, Result, Status, Watch, supervise, supervise_async
 from preselect.store import Entry, Learner
 
@@ -39,10 +39,10 @@ class _Start(NamedTuple):
     warning: str | None
     seed: int
 
-    def raced(self, result: Result) -> Raced:
+    def raced(self, result: Result) -> RaceResult:
         """What came of it."""
         seconds, warning = self.feature_seconds, self.warning
-        return Raced.of(self.instance.path, self.entry, result, feature_seconds=seconds, warning=warning)
+        return RaceResult.of(self.instance.path, self.entry, result, feature_seconds=seconds, warning=warning)
 
 
 class Races:
@@ -65,7 +65,7 @@ class Races:
         self._unable: dict[str, str] = {}
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
 
-    def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> Raced:
+    def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
         """Race on an instance and learn from it; `watch` is shown how the racers stand, as in `supervise`."""
         with self._one_at_a_time():
             entrant = _existing(instance)
@@ -74,7 +74,7 @@ class Races:
                 raced = start.raced(supervise(start.racers, watch=watch, **self._terms(start)))
             return self._learnt(start.entry, raced)
 
-    async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> Raced:
+    async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
         """Do the same without blocking the event loop for long; one race at a time."""
         with self._one_at_a_time():
             entrant = _existing(instance)
@@ -192,7 +192,7 @@ class Races:
             self._learner.learn(entry, outcome=Void(), details={"reason": f"the race was cut short: {reason}"})
             raise
 
-    def _learnt(self, entry: Entry, raced: Raced) -> Raced:
+    def _learnt(self, entry: Entry, raced: RaceResult) -> RaceResult:
         limit = self.pool.limits.seconds
         details, after = raced.details(limit), raced.seconds / limit
         assert self._learner is not None
@@ -215,7 +215,7 @@ def race(
     *,
     watch: Watch | None = None,
     level: str | None = None,
-) -> Raced:
+) -> RaceResult:
     """One race: choose k arms of a pool for an instance, run them, stop at the first right answer, and learn."""
     with Races(pool, level=level) as races:
         return races.run(instance, watch=watch)
@@ -227,7 +227,7 @@ async def race_async(
     *,
     watch: Watch | None = None,
     level: str | None = None,
-) -> Raced:
+) -> RaceResult:
     """The same without blocking the event loop. Cancelling it ends the race, which is then void."""
     with Races(pool, level=level) as races:
         return await races.run_async(instance, watch=watch)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from preselect.race.result import Raced
+from preselect.race.result import RaceResult
 from preselect.race.supervision import Status
 
 _FAILED = (Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.WRONG_ANSWER, Status.NO_ANSWER)
@@ -39,14 +39,14 @@ class Tally:
     shares: dict[str, Share] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, races: Iterable[Raced], limit: float) -> "Tally":
+    def of(cls, races: Iterable[RaceResult], limit: float) -> "Tally":
         """The tally of some races."""
         tally = cls(limit)
         for raced in races:
             tally.add(raced)
         return tally
 
-    def add(self, raced: Raced) -> None:
+    def add(self, raced: RaceResult) -> None:
         """Count one race more."""
         self.races += 1
         self.solved += raced.winner is not None
@@ -60,6 +60,6 @@ class Tally:
             share.raced += raced.seconds + raced.feature_seconds
             share.alone += self._alone(raced, finish.status)
 
-    def _alone(self, raced: Raced, status: Status) -> float:
+    def _alone(self, raced: RaceResult, status: Status) -> float:
         """The least that an arm takes alone: as long as the race, or all the time there is if it failed by itself."""
         return max(self.limit, raced.seconds) if status in _FAILED else raced.seconds
