@@ -3,16 +3,12 @@
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, track
 
+from preselect.cli.progress import show_progress, track
 from preselect.errors import InputError
 from preselect.sat import dimacs, runtimes
 from preselect.sat import features as satzilla
@@ -20,8 +16,6 @@ from preselect.sat.colouring import Colouring
 from preselect.sat.parametrizations import EFFECTIVE, NAMES, effective
 from preselect.sat.preprocessing import eliminate_variables
 from preselect.sat.saps import DEFAULT, Parameters, solve
-
-_Item = TypeVar("_Item")
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 
@@ -47,7 +41,7 @@ def sat() -> None:
 def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times: bool, style: str) -> None:
     """SATzilla base features of FILES, one row each."""
     rows = []
-    for path in _progress(files, "features"):
+    for path in track(files, "files"):
         formula = dimacs.read(path)
         found = satzilla.compute(eliminate_variables(formula) if eliminate else formula, clause_graph=clause_graph)
         seconds = {f"seconds {group}": value for group, value in found.seconds.items()} if times else {}
@@ -115,7 +109,7 @@ def generate(count: int, vertices: str, ratio: str, neighbours: int, colours: in
     generator = np.random.default_rng(seed)
     sizes, powers = _range(vertices, "vertices"), _range(ratio, "ratio")
     out.mkdir(parents=True, exist_ok=True)
-    for place in _progress(range(count), "instances"):
+    for place in track(range(count), "instances"):
         n = int(generator.integers(sizes[0], sizes[1] + 1))
         power = int(generator.integers(powers[0], powers[1] + 1))
         instance = Colouring(n, 2.0**power, seed * 1_000_000 + place, neighbours, colours)
@@ -145,9 +139,9 @@ def runtimes_(
     """
     parametrizations = EFFECTIVE if parameters is None else _parametrizations(parameters)
     try:
-        with _counting(len(files), "instances") as advance:
+        with show_progress("instances", len(files)) as bar:
             lines = runtimes.measure(
-                files, parametrizations, out, cutoff=cutoff, seed=seed, workers=workers, report=advance
+                files, parametrizations, out, cutoff=cutoff, seed=seed, workers=workers, report=bar.advance
             )
     except KeyboardInterrupt:
         click.echo(f"\ninterrupted: what was finished is in {out}; give the same command again to go on", err=True)
@@ -173,27 +167,3 @@ def _range(text: str, argument: str) -> tuple[int, int]:
     if found[0] > found[1]:
         raise InputError(f"{argument} must go from the smaller to the larger, got {text!r}")
     return found
-
-
-def _progress(items: Iterable[_Item], what: str) -> Iterable[_Item]:
-    """The items one by one, with a bar on a terminal."""
-    console = Console(stderr=True)
-    return track(list(items), what, console=console, transient=True, disable=not console.is_terminal)
-
-
-@contextmanager
-def _counting(total: int, what: str) -> Iterator[Callable[[str], None]]:
-    """What to call when one more of so many is done: a bar on a terminal, a line now and then elsewhere."""
-    console, done = Console(stderr=True), 0
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console, transient=True,
-                  disable=not console.is_terminal) as progress:  # fmt: skip
-        bar = progress.add_task(what, total=total)
-
-        def advance(_: str) -> None:
-            nonlocal done
-            done += 1
-            progress.advance(bar)
-            if not console.is_terminal and done * 10 // total > (done - 1) * 10 // total:
-                print(f"{done} of {total} {what}", file=sys.stderr, flush=True)
-
-        yield advance

@@ -1,0 +1,65 @@
+"""How far a command has come, on standard error: a bar on a terminal, a line every tenth in a log.
+
+Work that takes no longer than `PATIENCE` seconds writes no lines.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+PATIENCE = 2.0  # seconds without lines in a log
+
+_Item = TypeVar("_Item")
+
+
+class _Bar:
+    """A bar on a terminal, or lines elsewhere: call `advance` after each item, or `update` with the counts."""
+
+    def __init__(self, progress: Progress, what: str, total: int | None, done: int) -> None:
+        self._progress, self._what, self._total, self._done = progress, what, total, done
+        self._task, self._began = progress.add_task("", total=total, completed=done), monotonic()
+
+    def advance(self, description: str | None = None) -> None:
+        """Count one more item as done; the description, if there is one, is shown beside the bar."""
+        self.update(self._done + 1, self._total, description)
+
+    def update(self, done: int, total: int | None, description: str | None = None) -> None:
+        """Say how many items are done, and of how many if that is known."""
+        before, self._done, self._total = self._done, done, total
+        self._progress.update(self._task, completed=done, total=total, description=description or None)
+        if self._progress.disable and total and done * 10 // total > before * 10 // total:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        if monotonic() - self._began >= PATIENCE:
+            self._progress.console.print(f"{self._done} of {self._total} {self._what}", highlight=False)
+
+
+@contextmanager
+def show_progress(what: str, total: int | None = None, *, done: int = 0) -> Iterator[_Bar]:
+    """Show the progress of a block of work on `total` items, `done` of which are finished before it begins."""
+    console = Console(stderr=True)
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(f"{what},"),
+        TimeElapsedColumn(),
+        TextColumn("elapsed,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield _Bar(progress, what, total, done)
+
+
+def track(items: Sequence[_Item], what: str) -> Iterator[_Item]:
+    """Yield the items one by one and show how many are done."""
+    with show_progress(what, len(items)) as bar:
+        for item in items:
+            yield item
+            bar.advance()
