@@ -31,7 +31,8 @@ def test_short_work_writes_no_lines(capsys, monkeypatch):
 
 
 def test_a_terminal_gets_a_bar_with_count_and_description(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "Console", lambda stderr: Console(stderr=stderr, force_terminal=True, width=120))
+    plain = {"force_terminal": True, "color_system": None, "width": 120}
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(stderr=stderr, **plain))
     with progress.show_progress("blocks", 4, done=2) as bar:
         bar.advance("cppl [8,3,2]")
     shown = capsys.readouterr()
