@@ -1,65 +1,153 @@
-"""Files that may be compressed (gzip, xz): read by what their bytes begin with, written by their suffix."""
+"""Files: read whole and decompressed, written whole or not at all.
+
+A file that begins like gzip or xz is decompressed when it is read, whatever its name. Writing never harms what is
+already there: a device or a pipe is written to, a symbolic link keeps pointing where it did, an existing file keeps its
+mode and owner, and a crash leaves either the old content or the new.
+"""
 
 import gzip
+import io
 import lzma
 import os
 import secrets
+import stat
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from preselect.errors import InputError
 
-_COMPRESSED = {  # by suffix: the format's name, how its files begin, and how to read and write them
-    ".gz": ("gzip", b"\x1f\x8b", gzip.decompress, lambda content: gzip.compress(content, mtime=0)),
-    ".xz": ("xz", b"\xfd7zXZ\x00", lzma.decompress, lzma.compress),
+MOST_BYTES = 1 << 30  # of a decompressed file
+
+_CHUNK = 1 << 20  # bytes that are decompressed at a time
+
+
+class _Compression(NamedTuple):
+    name: str
+    beginning: bytes
+    open: Callable[[IO[bytes]], IO[bytes]]
+    compress: Callable[[bytes], bytes]
+
+
+_COMPRESSIONS = {  # by suffix
+    ".gz": _Compression("gzip", b"\x1f\x8b", lambda file: gzip.open(file), lambda data: gzip.compress(data, mtime=0)),
+    ".xz": _Compression("xz", b"\xfd7zXZ\x00", lambda file: lzma.open(file), lzma.compress),
 }
 
 
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """The content of a file, decompressed if it is compressed."""
+def read_bytes(path: str | PathLike[str], *, most: int = MOST_BYTES) -> bytes:
+    """The content of a file, decompressed if it is compressed, but then at most `most` bytes of it."""
     name = fspath(path)
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"path must be a file that can be read, got {name!r}: {error.strerror}") from None
-    for kind, magic, decompress, _ in _COMPRESSED.values():
-        if content.startswith(magic):
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from None
+    for kind in _COMPRESSIONS.values():
+        if content.startswith(kind.beginning):
             try:
-                return decompress(content)
+                return _read_at_most(kind.open(io.BytesIO(content)), most, name)
             except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-                raise InputError(f"{name} must be a complete {kind} file, got a damaged one: {error}") from None
-    for suffix, (kind, *_) in _COMPRESSED.items():
-        if name.endswith(suffix):
-            began = f"one that begins with {content[:6]!r}"
-            raise InputError(f"{name} must be a {kind} file, got {began}; compress it, or name it without {suffix}")
+                raise InputError(f"cannot read {name}: incomplete or damaged {kind.name} file ({error})") from None
+    _require_no_suffix(name, content)
     return content
 
 
-def read_text(path: str | PathLike[str]) -> str:
-    """The same as text."""
+def _read_at_most(file: IO[bytes], most: int, name: str) -> bytes:
+    whole = io.BytesIO()
+    while part := file.read(_CHUNK):
+        whole.write(part)
+        if whole.tell() > most:
+            size = f"{most / (1 << 20):.4g} MiB"
+            raise InputError(f"{name} has more than {size} when decompressed; if that is right, decompress it yourself")
+    return whole.getvalue()
+
+
+def _require_no_suffix(name: str, content: bytes) -> None:
+    for suffix, kind in _COMPRESSIONS.items():
+        if name.endswith(suffix):
+            wrong = f"{name} is not a {kind.name} file, it begins with {content[:6]!r}"
+            raise InputError(f"{wrong}; compress it, or rename it without {suffix}")
+
+
+def read_text(path: str | PathLike[str], *, most: int = MOST_BYTES) -> str:
+    """The content of a UTF-8 text file, read as `read_bytes` does."""
     try:
-        return read_bytes(path).decode()
+        return read_bytes(path, most=most).decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{fspath(path)} must be text in UTF-8, got something else: {error}") from None
+        raise InputError(f"{fspath(path)} is not UTF-8 text: {error}") from None
 
 
-def replace_whole(path: str | PathLike[str], content: bytes) -> None:
-    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
-    target = Path(path)
-    temporary = target.with_name(f".{secrets.token_hex(8)}")  # not the name and more: it may be as long as names can be
+def write_whole(path: str | PathLike[str], content: bytes | str) -> None:
+    r"""Write a file so that a crash leaves the old content or the new one, and nothing else about it changes.
+
+    Text becomes UTF-8. Names of files may hold bytes that are not text; those become \udc80 and the like.
+    """
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
+        target, status = Path(os.path.realpath(path)), _stat(path)
+        if status is not None and not _is_replaceable(target, status):
+            Path(path).write_bytes(_encode(content))
+        else:
+            _replace(target, _encode(content), status)
+    except OSError as error:
+        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
+
+
+def write_new(path: str | PathLike[str], content: bytes | str) -> None:
+    """Write a new file; if anything is there already, it stays as it is and an error says so."""
+    try:
+        with Path(path).open("xb") as file:
+            file.write(_encode(content))
+    except FileExistsError:
+        raise InputError(f"{fspath(path)} exists and is not overwritten; move it, or name another file") from None
+    except OSError as error:
+        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
+
+
+def write_bytes(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file as `write_whole` does, compressed if its name ends in .gz or .xz."""
+    kind = _COMPRESSIONS.get(Path(path).suffix)
+    write_whole(path, kind.compress(content) if kind else content)
+
+
+def _encode(content: bytes | str) -> bytes:
+    return content.encode(errors="backslashreplace") if isinstance(content, str) else content
+
+
+def _stat(path: str | PathLike[str]) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _is_replaceable(target: Path, status: os.stat_result) -> bool:
+    """Whether it is a file under the name found; behind /dev/stdout there may be one that has no name any more."""
+    found = _stat(target)
+    return stat.S_ISREG(status.st_mode) and found is not None and os.path.samestat(found, status)
+
+
+def _replace(target: Path, data: bytes, status: os.stat_result | None) -> None:
+    """Write beside the target and rename; `status` is that of the file to be replaced, None if there is none."""
+    temporary = target.with_name(f".{secrets.token_hex(8)}")  # short: the target's own name may be as long as allowed
+    # until the old mode is set nobody else may look; a new file gets what the umask allows
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if status is None else 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if status is not None:
+                _keep_owner_and_mode(descriptor, status)
+            os.fsync(descriptor)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def write_bytes(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file, compressed if its name ends in .gz or .xz."""
-    compression = _COMPRESSED.get(Path(path).suffix)
-    Path(path).write_bytes(compression[3](content) if compression else content)
+def _keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
+    with suppress(PermissionError):  # only root may give files away
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after the owner, because changing that clears setuid

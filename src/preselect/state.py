@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.errors import StateFileError
-from preselect.files import replace_whole
+from preselect.files import write_whole
 
 FORMAT = "preselect-state"
 VERSION = 1
@@ -51,7 +51,7 @@ def packed(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
 
 def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write a state file, whole or not at all."""
-    replace_whole(path, packed(kind, header, arrays))
+    write_whole(path, packed(kind, header, arrays))
 
 
 def read(path: str | os.PathLike[str]) -> StateFile:

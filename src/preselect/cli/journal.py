@@ -19,7 +19,7 @@ from rich.text import Text
 
 from preselect import state
 from preselect import store as journals
-from preselect.files import replace_whole
+from preselect.files import write_whole
 from preselect.policies import registry
 from preselect.store.values import encoded
 
@@ -83,7 +83,7 @@ def export(journal: Path, style: str, out: Path | None) -> None:
         if out is None:
             sys.stdout.writelines(map(_printable, lines))
         else:
-            replace_whole(out, "".join(map(_printable, lines)).encode())
+            write_whole(out, "".join(lines))
             click.echo(f"{out} written", err=True)
 
 

@@ -1,15 +1,13 @@
 """Self-contained HTML pages from Jinja2 templates: text is escaped, images are inside the page, nothing is fetched."""
 
 import base64
-import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from preselect.errors import InputError
-from preselect.files import replace_whole
+from preselect.files import write_whole
 
 
 class Cell(NamedTuple):
@@ -56,14 +54,7 @@ def data_url(png: bytes) -> str:
 
 def write_page(path: Path, content: str) -> Path:
     """Write a page, replacing an earlier one only when the new one is complete."""
-    place = Path(os.path.realpath(path))  # a link stays a link
-    if place.exists() and not place.is_file():
-        raise InputError(f"cannot write the page to {str(path)!r}: it is a folder or a device; name another file")
-    try:
-        # file names may contain bytes that are not text; they are shown as \udc80 and the like
-        replace_whole(place, content.encode(errors="backslashreplace"))
-    except OSError as error:
-        raise InputError(f"cannot write the page to {str(path)!r}: {error.strerror or error}") from None
+    write_whole(path, content)
     return path
 
 
