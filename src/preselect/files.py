@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from preselect.errors import InputError
 
@@ -28,13 +28,15 @@ _CHUNK = 1 << 20  # bytes that are decompressed at a time
 class _Compression(NamedTuple):
     name: str
     beginning: bytes
-    open: Callable[[IO[bytes]], IO[bytes]]
+    reader: Callable[..., Any]
     compress: Callable[[bytes], bytes]
 
 
 _COMPRESSIONS = {  # by suffix
-    ".gz": _Compression("gzip", b"\x1f\x8b", lambda file: gzip.open(file), lambda data: gzip.compress(data, mtime=0)),
-    ".xz": _Compression("xz", b"\xfd7zXZ\x00", lambda file: lzma.open(file), lzma.compress),
+    ".gz": _Compression(
+        "gzip", b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file), lambda data: gzip.compress(data, mtime=0)
+    ),
+    ".xz": _Compression("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lzma.compress),
 }
 
 
@@ -48,7 +50,7 @@ def read_bytes(path: str | PathLike[str], *, most: int = MOST_BYTES) -> bytes:
     for kind in _COMPRESSIONS.values():
         if content.startswith(kind.beginning):
             try:
-                return _read_at_most(kind.open(io.BytesIO(content)), most, name)
+                return _read_at_most(kind.reader(io.BytesIO(content)), most, name)
             except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
                 raise InputError(f"cannot read {name}: incomplete or damaged {kind.name} file ({error})") from None
     _require_no_suffix(name, content)
