@@ -243,13 +243,13 @@ def test_without_an_outside_option_the_time_changes_nothing():
 def test_files_of_before_there_were_clocks_are_read(tmp_path):
     policy = Newton(d=3, outside=True, seed=0)
     tells_apart(policy, 0.5)
-    header, arrays = policy._parts()
+    header, arrays = policy._collect_state()
     del arrays["pace"]
     state.write(tmp_path / "old.npz", "Newton", header, arrays)
     again = Newton.load(tmp_path / "old.npz")
     assert np.array_equal(again.theta, policy.theta)
     assert again.pace.tolist() == [0.0, 0.0]
-    assert policy.extended(5).pace.tolist() == policy.pace.tolist() == [1.0, 0.5]
+    assert policy.widen(5).pace.tolist() == policy.pace.tolist() == [1.0, 0.5]
 
 
 @pytest.mark.parametrize("clocks", [1, 2])

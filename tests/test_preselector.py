@@ -1,5 +1,6 @@
 """The facade: names, scaling, arms that join, files."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -195,9 +196,9 @@ def test_a_policy_given_per_feature_cannot_grow():
     with pytest.raises(
         InputError, match="precision must be one number for a policy to be extended, got one per feature"
     ):
-        preselect.Newton(d=2, precision=[1.0, 2.0]).extended(4)
+        preselect.Newton(d=2, precision=[1.0, 2.0]).widen(4)
     with pytest.raises(InputError, match="d must be at least the 3 features that there are, got 2"):
-        preselect.Newton(d=3).extended(2)
+        preselect.Newton(d=3).widen(2)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_a_policy_given_per_feature_cannot_grow():
 def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name):
     """Not for CPPL and OFU-MNL+, whose widths depend on d itself."""
     make, _ = registry.parse(name)
-    fixed = {"theta_0": 0.5} if "theta_0" in make._parameters() else {}
+    fixed = {"theta_0": 0.5} if "theta_0" in inspect.signature(make).parameters else {}
     fixed |= {"c_1": 1.0, "threshold": 1.0} if name == "colstim" else {}
     short, long = make(d=3, seed=0, **fixed), make(d=5, seed=0, **fixed)
     generator = np.random.default_rng(1)
@@ -224,9 +225,9 @@ def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name
         long.learn(wide, preselect.Winner(decision.arms[0]))
     X = generator.random((6, 5))
     if name == "ucb-mnl":  # its radius depends on d as well
-        assert np.allclose(short.extended(5).theta, long.theta)
+        assert np.allclose(short.widen(5).theta, long.theta)
     else:
-        np.testing.assert_allclose(short.extended(5).scores(X), long.scores(X), rtol=1e-6)
+        np.testing.assert_allclose(short.widen(5).scores(X), long.scores(X), rtol=1e-6)
 
 
 def test_an_arm_for_which_there_is_no_room_does_not_join():

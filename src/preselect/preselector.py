@@ -185,14 +185,14 @@ class Preselector:
         return cls._restore(state.unpacked(content, source).expect("Preselector"))
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        policy_header, policy_arrays = self.policy._parts()
+        policy_header, policy_arrays = self.policy._collect_state()
         header = {
             "arms": self.arms,
             "context": self.context,
             "features": self.features,
             "identity": self.identity,
             "capacity": self._capacity,
-            "policy": {"kind": self.policy._kind(), **policy_header},
+            "policy": {"kind": self.policy.kind, **policy_header},
         }
         arrays = {f"policy.{name}": array for name, array in policy_arrays.items()}
         arrays |= {"values": self._values, "arm_scaling": self._arm_scaling.seen}
@@ -229,7 +229,7 @@ class Preselector:
 
     def _make_room(self, capacity: int) -> None:
         """Widen the policy for so many arms, or change nothing if it cannot be done."""
-        self.policy = self.policy.extended(self._d(capacity))
+        self.policy = self.policy.widen(self._d(capacity))
         self._capacity = capacity
 
     def _d(self, capacity: int) -> int:

@@ -65,8 +65,8 @@ class WholeHistory(GaussianPolicy):
             self.sizes = _longer(self.sizes, 2 * self._outcomes + 1)
             self.lengths = _longer(self.lengths, 2 * self._outcomes + 1)
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super()._parts()
+    def _collect_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._collect_state()
         arrays["history"] = self.history[: self._rows]
         arrays["sizes"], arrays["lengths"] = self.sizes[: self._outcomes], self.lengths[: self._outcomes]
         return header, arrays

@@ -30,6 +30,7 @@ class Policy(ABC):
     """
 
     source: ClassVar[str] = ""  # who described the method
+    kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     outside: bool = False  # whether nobody takes part, so that NoWinner teaches something
     _state: ClassVar[tuple[str, ...]] = ()
@@ -37,7 +38,9 @@ class Policy(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Policy._kinds[cls._kind()] = cls
+        ours = cls.__module__.startswith("preselect.")
+        cls.kind = cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
+        Policy._kinds[cls.kind] = cls
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
         self.d = None if d is None else integer(d, "d", 1)
@@ -94,23 +97,23 @@ class Policy(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that decides what the policy does next, its generator included."""
-        state.write(path, self._kind(), *self._parts())
+        state.write(path, self.kind, *self._collect_state())
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _collect_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What `save` writes: plain values, and arrays."""
         header = {
-            "parameters": {name: getattr(self, name) for name in self._parameters()},
+            "parameters": self.parameters,
             "counts": {name: getattr(self, name) for name in _COUNTS},
             "generator": self._generator.bit_generator.state,
         }
         return header, {name: getattr(self, name) for name in self._state}
 
-    def extended(self, d: int) -> Self:
+    def widen(self, d: int) -> Self:
         """This policy with features added at the end, up to d of them.
 
         It goes on as if the new ones had been there, and zero, in every decision so far.
         """
-        header, arrays = self._parts()
+        header, arrays = self._collect_state()
         if self.d is None:
             raise InputError("a policy must have been made with d to be extended, got None")
         if integer(d, "d", 1) < self.d:
@@ -130,13 +133,18 @@ class Policy(ABC):
             widened[name][tuple(slice(size) for size in array.shape)] = array
         return widened
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a policy of this class that `save` wrote."""
-        return cls._restore(state.read(path).expect(cls._kind()))
+        return cls._restore(state.read(path).expect(cls.kind))
 
     @classmethod
     def _restore(cls, file: state.StateFile) -> Self:
@@ -148,7 +156,7 @@ class Policy(ABC):
         return policy
 
     def _take(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over what `_parts` of another policy of this kind gave."""
+        """Take over what `_collect_state` of another policy of this kind gave."""
         self._generator.bit_generator.state = header["generator"]
         for name in _COUNTS:
             setattr(self, name, int(header["counts"][name]))
@@ -163,15 +171,6 @@ class Policy(ABC):
             if not np.isfinite(arrays[name]).all():
                 raise ValueError(f"{name} has entries that are not finite")
             expected[...] = arrays[name]
-
-    @classmethod
-    def _kind(cls) -> str:
-        ours = cls.__module__.startswith("preselect.")
-        return cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
-
-    @classmethod
-    def _parameters(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     @abstractmethod
     def _score(self, context: Context) -> tuple[Floats, Floats]:

@@ -115,9 +115,8 @@ def _totals(races: Sequence[Race]) -> str:
 
 
 def _policy(policy: Policy) -> str:
-    header, _ = policy._parts()
-    given = {name: value for name, value in header["parameters"].items() if name != "d"}
-    return f"{policy._kind()}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+    given = {name: value for name, value in policy.parameters.items() if name != "d"}
+    return f"{policy.kind}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 # --- plays and wins ---------------------------------------------------------------------------------------------------
@@ -226,7 +225,7 @@ def _bins(bins: Sequence[Bin]) -> str:
 def _weights(account: Account) -> str:
     found = weights_of(account.chooser)
     if found is None:
-        kind = escape(account.chooser.policy._kind())
+        kind = escape(account.chooser.policy.kind)
         return _note(f"The policy {kind} does not say how sure it is of weights, so none are shown.")
     shown = found.only(account.by_plays()[:_MOST_ROWS], most=_MOST_COLUMNS)
     note = (
