@@ -77,8 +77,8 @@ def test_a_policy_of_ones_own(tmp_path):
     ("arguments", "message"),
     [
         (["--policies", "clever"], "unknown policy 'clever'; there are colstim, cppl, epoch-greedy"),
-        (["--scenario", "3,2,3"], "a scenario needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
-        (["--scenario", "3;2"], "scenario must be three integers n,d,k, got '3;2'"),
+        (["--scenario", "3,2,3"], "a setting needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
+        (["--scenario", "3;2"], "setting must be three integers n,d,k, got '3;2'"),
         (["--horizon", "0"], "horizon must be at least 1, got 0"),
         (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
         (["--policies", ":Mine"], "cannot find the policy ':Mine'"),

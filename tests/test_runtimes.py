@@ -19,10 +19,10 @@ from preselect.sat import runtimes
 from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import write
 from preselect.sat.parametrizations import EFFECTIVE
-from preselect.study.aslib import AslibPlan, Race
+from preselect.study.aslib import AslibPlan, AslibSetting
 from preselect.study.results import Results
 from preselect.study.runner import run
-from preselect.study.saps import Choices, SapsPlan
+from preselect.study.saps import SapsPlan, SapsSetting
 from preselect.study.statistics import medians
 
 PAPER = Path(__file__).parents[2] / "shared" / "data" / "swgcp"
@@ -135,17 +135,23 @@ def test_run_times_are_measured_resumed_and_the_same_again(tmp_path):
 
 def test_the_saps_study_is_played_resumed_and_told(folder, tmp_path):
     plan = SapsPlan(
-        scenarios=(Choices(2), Choices(3)), policies=("newton", "random"), repetitions=2, data=str(folder), block=1
+        settings=(SapsSetting(2), SapsSetting(3)),
+        policies=("newton", "random"),
+        repetitions=2,
+        data=str(folder),
+        block=1,
     )
     results = Results.create(tmp_path / "out", plan)
     run(results, plan, workers=1)
     again = Results.open(tmp_path / "out")
     assert again.plan == plan
     assert not again.pending(plan)
-    assert set(again.summaries("best_arm")) == {(Choices(k), policy) for k in (2, 3) for policy in ("newton", "random")}
+    assert set(again.summaries("best_arm")) == {
+        (SapsSetting(k), policy) for k in (2, 3) for policy in ("newton", "random")
+    }
     assert "--data" in plan.command("x")
     with pytest.raises(InputError, match="k must be from 1 to 3, fewer than there are algorithms, got 4"):
-        SapsPlan(scenarios=(Choices(4),), data=str(folder))
+        SapsPlan(settings=(SapsSetting(4),), data=str(folder))
 
 
 @pytest.fixture
@@ -208,8 +214,8 @@ def test_time_for_features_counts_against_the_cutoff(scenario):
 
 
 def test_the_aslib_study_is_played_and_told(scenario, tmp_path):
-    one, two = Race(str(scenario), 1), Race(str(scenario), 2)
-    plan = AslibPlan(scenarios=(one, two), policies=("newton(outside=True)", "random"), repetitions=2, charge=False)
+    one, two = AslibSetting(str(scenario), 1), AslibSetting(str(scenario), 2)
+    plan = AslibPlan(settings=(one, two), policies=("newton(outside=True)", "random"), repetitions=2, charge=False)
     results = Results.create(tmp_path / "out", plan)
     run(results, plan, workers=1)
     assert Results.open(tmp_path / "out").plan == plan
@@ -225,7 +231,7 @@ def test_the_aslib_study_is_played_and_told(scenario, tmp_path):
     assert np.isnan(fixed[two, "random"])  # the best pair is as good as the virtual best
     assert fixed[one, "random"] == single[one, "random"]
     with pytest.raises(InputError, match=r"k must be from 1 to 3, the algorithms of .*, got 4"):
-        AslibPlan(scenarios=(Race(str(scenario), 4),))
+        AslibPlan(settings=(AslibSetting(str(scenario), 4),))
 
 
 def test_the_aslib_command_tells_ratios_in_table_report_and_csv(scenario, tmp_path):
@@ -235,7 +241,7 @@ def test_the_aslib_command_tells_ratios_in_table_report_and_csv(scenario, tmp_pa
     told = CliRunner().invoke(preselect, command, catch_exceptions=False).output
     results = Results.open(out)
     ratios = results.ratios()["(x - virtual best) / (single best - virtual best)"]
-    said = f"{ratios[Race(str(scenario), 1), 'random']:.2f}"
+    said = f"{ratios[AslibSetting(str(scenario), 1), 'random']:.2f}"
     assert "(x - virtual best) / (best fixed set - virtual best)" in told
     assert next(line for line in told.splitlines() if "median, k = 1" in line).count(said) == 1
     assert "<td>median, k = 1<td>" in (out / "report.html").read_text()
@@ -244,12 +250,17 @@ def test_the_aslib_command_tells_ratios_in_table_report_and_csv(scenario, tmp_pa
     assert len(rows) == 2 * 2 * 2
     assert {
         row["k"]: float(row["value"]) for row in rows if row["policy"] == "random" and "single" in row["ratio"]
-    } == {str(k): pytest.approx(ratios[Race(str(scenario), k), "random"]) for k in (1, 2)}
+    } == {str(k): pytest.approx(ratios[AslibSetting(str(scenario), k), "random"]) for k in (1, 2)}
     shown = json.loads(CliRunner().invoke(preselect, ["study", "show", str(out), "--format", "json"]).output)
     assert len(shown["ratios"]) == len(rows)
     assert None in {row["value"] for row in shown["ratios"]}  # the pair's gap is nothing to divide by
 
 
 def test_medians_are_taken_for_each_k_over_what_is_there():
-    values = {(Race("a", 1), "p"): 3.0, (Race("b", 1), "p"): 1.0, (Race("c", 1), "p"): np.nan, (Race("a", 2), "p"): 5.0}
+    values = {
+        (AslibSetting("a", 1), "p"): 3.0,
+        (AslibSetting("b", 1), "p"): 1.0,
+        (AslibSetting("c", 1), "p"): np.nan,
+        (AslibSetting("a", 2), "p"): 5.0,
+    }
     assert medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}

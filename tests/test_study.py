@@ -18,10 +18,10 @@ from preselect.study.plan import checkpoints
 from preselect.study.report import write_report
 from preselect.study.results import Results
 from preselect.study.runner import run
-from preselect.study.synthetic import Scenario, SyntheticPlan
+from preselect.study.synthetic import SyntheticPlan, SyntheticSetting
 
 SMALL = SyntheticPlan(
-    scenarios=(Scenario(8, 3, 2), Scenario(10, 4, 3)),
+    settings=(SyntheticSetting(8, 3, 2), SyntheticSetting(10, 4, 3)),
     policies=("cppl", "epsilon-greedy", "mm"),
     repetitions=7,
     horizon=120,
@@ -54,7 +54,7 @@ def test_one_worker_two_workers_and_a_cluster_give_the_same(tmp_path):
 
 
 def test_policies_meet_the_same_rounds(tmp_path):
-    same = computed(tmp_path, replace(SMALL, policies=("cppl(omega=0)", "max-theta"), scenarios=SMALL.scenarios[:1]))
+    same = computed(tmp_path, replace(SMALL, policies=("cppl(omega=0)", "max-theta"), settings=SMALL.settings[:1]))
     curves = list(same.load("best_arm").values())
     assert np.array_equal(curves[0], curves[1])
 
@@ -76,19 +76,19 @@ def test_what_is_there_is_not_computed_again(tmp_path):
 def test_a_smaller_study_in_the_same_folder_hides_nothing(tmp_path):
     whole = computed(tmp_path)
     before = contents(tmp_path)
-    part = replace(SMALL, scenarios=SMALL.scenarios[:1], policies=("cppl",), repetitions=3)
+    part = replace(SMALL, settings=SMALL.settings[:1], policies=("cppl",), repetitions=3)
     assert computed(tmp_path, part).plan == whole.plan
     assert contents(tmp_path) == before
     more = computed(tmp_path, replace(part, policies=("random",), repetitions=4))
     counts = {
-        policy: found.repetitions for (scenario, policy), found in more.summaries("best_arm").items() if scenario.n == 8
+        policy: found.repetitions for (setting, policy), found in more.summaries("best_arm").items() if setting.n == 8
     }
     assert counts == {"random": 4, "cppl": 7, "epsilon-greedy": 7, "mm": 7}
     assert more.plan.policies[0] == "random"  # what was asked for last is compared with the others
 
 
 def test_pairs_are_of_the_same_repetition(tmp_path):
-    plan = replace(SMALL, scenarios=SMALL.scenarios[:1], policies=("cppl", "max-theta"), repetitions=10)
+    plan = replace(SMALL, settings=SMALL.settings[:1], policies=("cppl", "max-theta"), repetitions=10)
     results = computed(tmp_path, plan)
     ends = {policy: curves[:, -1] for (_, policy), curves in results.load("best_arm").items()}
     next((tmp_path / "blocks").rglob("cppl*/00000-00005.npz")).unlink()
@@ -97,7 +97,7 @@ def test_pairs_are_of_the_same_repetition(tmp_path):
 
 
 def test_a_block_of_something_else_does_not_count(tmp_path):
-    plan = replace(SMALL, scenarios=SMALL.scenarios[:1], policies=("cppl", "random"), repetitions=5)
+    plan = replace(SMALL, settings=SMALL.settings[:1], policies=("cppl", "random"), repetitions=5)
     before = contents(computed(tmp_path, plan).folder)
     blocks = tmp_path / "blocks"
     cppl, random = (next(blocks.rglob(f"{policy}*/00000-00005.npz")) for policy in ("cppl", "random"))
@@ -211,7 +211,7 @@ def test_an_unreachable_cluster_is_said(tmp_path):
     ],
 )
 def test_other_results_in_the_folder_are_kept(tmp_path, change, message):
-    plan = replace(SMALL, repetitions=1, scenarios=SMALL.scenarios[:1], policies=("random",))
+    plan = replace(SMALL, repetitions=1, settings=SMALL.settings[:1], policies=("random",))
     computed(tmp_path, plan)
     before = contents(tmp_path)
     with pytest.raises(ResultsError, match=message):
@@ -220,7 +220,7 @@ def test_other_results_in_the_folder_are_kept(tmp_path, change, message):
 
 
 def test_results_of_another_version_and_foreign_folders_are_refused(tmp_path):
-    plan = replace(SMALL, repetitions=1, scenarios=SMALL.scenarios[:1], policies=("random",))
+    plan = replace(SMALL, repetitions=1, settings=SMALL.settings[:1], policies=("random",))
     computed(tmp_path, plan)
     manifest = tmp_path / "manifest.json"
     written = json.loads(manifest.read_text())
@@ -239,8 +239,8 @@ def test_results_of_another_version_and_foreign_folders_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scenarios": (Scenario(3, 2, 3),)}, "a scenario needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
-        ({"scenarios": ()}, "at least one scenario"),
+        ({"settings": (SyntheticSetting(3, 2, 3),)}, "a setting needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
+        ({"settings": ()}, "at least one setting"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
         ({"repetitions": 0}, "repetitions must be at least 1, got 0"),
         ({"seed": -1}, "seed must not be negative, got -1"),
@@ -254,9 +254,9 @@ def test_bad_plans_are_named(change, message):
 
 
 def test_scenarios_are_parsed():
-    assert Scenario.parse("20, 5,3") == Scenario(20, 5, 3)
-    with pytest.raises(PreselectError, match="scenario must be three integers n,d,k, got '20,5'"):
-        Scenario.parse("20,5")
+    assert SyntheticSetting.parse("20, 5,3") == SyntheticSetting(20, 5, 3)
+    with pytest.raises(PreselectError, match="setting must be three integers n,d,k, got '20,5'"):
+        SyntheticSetting.parse("20,5")
 
 
 def test_checkpoints_end_at_the_horizon():
@@ -275,7 +275,7 @@ def test_figures_and_report_are_whole(tmp_path):
     page = write_report(results).read_text()
     for policy in plan.policies:
         assert policy in page
-    assert drawing.count("fill-opacity: 0.35") == len(plan.scenarios) * len(plan.policies)
+    assert drawing.count("fill-opacity: 0.35") == len(plan.settings) * len(plan.policies)
     assert page.count("data:image/png;base64,") == 2
     assert "http" not in page.replace("http-equiv", "")
     assert "(8, 3, 2)" in page

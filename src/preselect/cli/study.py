@@ -17,14 +17,14 @@ from preselect.environments import VARIATIONS, runtimes
 from preselect.environments.synthetic import FEEDBACKS
 from preselect.errors import PreselectError
 from preselect.policies import registry
-from preselect.study.aslib import AslibPlan, Race
+from preselect.study.aslib import AslibPlan, AslibSetting
 from preselect.study.plan import Plan, Task
 from preselect.study.report import laid_out, ratio_table
 from preselect.study.results import Results
 from preselect.study.runner import run
-from preselect.study.saps import Choices, SapsPlan
+from preselect.study.saps import SapsPlan, SapsSetting
 from preselect.study.statistics import Summary
-from preselect.study.synthetic import Scenario, SyntheticPlan
+from preselect.study.synthetic import SyntheticPlan, SyntheticSetting
 
 _DEFAULT = SyntheticPlan()
 _FORMAT = click.option(
@@ -148,7 +148,7 @@ def synthetic(
     """  # fmt: skip
     given = {name for name in ("horizon", "reps") if _was_given(context, name)}
     plan = SyntheticPlan(
-        scenarios=tuple(dict.fromkeys(Scenario.parse(text) for text in scenarios)) or _DEFAULT.scenarios,
+        settings=tuple(dict.fromkeys(SyntheticSetting.parse(text) for text in scenarios)) or _DEFAULT.settings,
         policies=_policies(policies, _DEFAULT.policies),
         repetitions=10 if quick and "reps" not in given else reps,
         horizon=500 if quick and "horizon" not in given else horizon,
@@ -197,7 +197,7 @@ def saps(
     both. Drawn in: a random set, the k arms with the largest mean utility, and the best fixed set in hindsight.
     """
     plan = SapsPlan(
-        scenarios=tuple(Choices(k) for k in _integers(choices, "k")),
+        settings=tuple(SapsSetting(k) for k in _integers(choices, "k")),
         policies=_policies(policies, SapsPlan.policies),
         repetitions=reps,
         data=None if data is None else str(data),
@@ -234,7 +234,7 @@ def aslib(
     and of the best fixed set of k, both chosen in hindsight.
     """
     plan = AslibPlan(
-        scenarios=tuple(Race(str(folder), k) for folder in folders for k in _integers(choices, "k")),
+        settings=tuple(AslibSetting(str(folder), k) for folder in folders for k in _integers(choices, "k")),
         policies=_policies(policies, AslibPlan.policies),
         repetitions=reps,
         charge=not free_features,
@@ -271,7 +271,7 @@ def _progress(done: int, total: int) -> Iterator[Callable[[Task], None]]:
                    TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
         with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("playing", total=total, completed=done)
-            yield lambda task: progress.update(bar, advance=1, description=f"{task.policy} {task.scenario}")
+            yield lambda task: progress.update(bar, advance=1, description=f"{task.policy} {task.setting}")
         return
     finished = done
 
@@ -332,13 +332,15 @@ def _cell(summary: Summary) -> str:
 
 def _as_json(results: Results) -> dict[str, object]:
     rows = [
-        {**scenario._asdict(), "policy": policy, "measure": measure, **asdict(summary)}
+        {**setting._asdict(), "policy": policy, "measure": measure, **asdict(summary)}
         for measure in results.plan.measures
-        for (scenario, policy), summary in results.summaries(measure).items()
+        for (setting, policy), summary in results.summaries(measure).items()
     ]
     paired = [row for measure in results.plan.measures for row in results.paired_rows(measure)]
     tables = {"summary": rows, "ratios": results.ratio_rows(), "paired": paired}
-    return {"parameters": results.plan.as_json(), **{name: _plain(table) for name, table in tables.items()}}
+    parameters = results.plan.as_json()
+    parameters["scenarios"] = parameters.pop("settings")  # the word of the option, and of what was printed before
+    return {"parameters": parameters, **{name: _plain(table) for name, table in tables.items()}}
 
 
 def _plain(rows: list[dict[str, object]]) -> list[dict[str, object]]:

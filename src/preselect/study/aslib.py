@@ -39,7 +39,7 @@ _MEASURES = {
 }
 
 
-class Race(NamedTuple):
+class AslibSetting(NamedTuple):
     """A scenario's folder, and k algorithms to run on each of its instances."""
 
     folder: str
@@ -64,10 +64,10 @@ def scenario(folder: str) -> Scenario:
 
 
 @cache
-def yardsticks(race: Race) -> Yardsticks:
+def yardsticks(setting: AslibSetting) -> Yardsticks:
     """The yardsticks of a race; they pay for no features."""
-    data = scenario(race.folder)
-    return Yardsticks(virtual_best(data), single_best(data), best_fixed_set(data, race.k).cost)
+    data = scenario(setting.folder)
+    return Yardsticks(virtual_best(data), single_best(data), best_fixed_set(data, setting.k).cost)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class AslibPlan(Plan):
     shares_scale = False
     measures = _MEASURES
 
-    scenarios: tuple[Race, ...] = ()
+    settings: tuple[AslibSetting, ...] = ()
     policies: tuple[str, ...] = DEFAULT_POLICIES
     repetitions: int = 10
     charge: bool = True
@@ -89,10 +89,10 @@ class AslibPlan(Plan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for race in self.scenarios:
-            arms = len(scenario(race.folder).algorithms)
-            if not 1 <= race.k <= arms:
-                raise InputError(f"k must be from 1 to {arms}, the algorithms of {race.folder}, got {race.k}")
+        for setting in self.settings:
+            arms = len(scenario(setting.folder).algorithms)
+            if not 1 <= setting.k <= arms:
+                raise InputError(f"k must be from 1 to {arms}, the algorithms of {setting.folder}, got {setting.k}")
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -104,38 +104,38 @@ class AslibPlan(Plan):
         """What was varied."""
         return f"race feedback, time for features {'charged' if self.charge else 'not charged'}"
 
-    def horizon_of(self, scenario_: Race) -> int:
+    def horizon_of(self, setting: AslibSetting) -> int:
         """Rounds of a repetition."""
-        return len(scenario(scenario_.folder).instances)
+        return len(scenario(setting.folder).instances)
 
-    def features_of(self, scenario_: Race) -> int:
+    def features_of(self, setting: AslibSetting) -> int:
         """Number of joint features."""
-        return Races(scenario(scenario_.folder)).d
+        return Races(scenario(setting.folder)).d
 
-    def environment(self, scenario_: Race, seed: np.random.SeedSequence) -> Environment:
+    def environment(self, setting: AslibSetting, seed: np.random.SeedSequence) -> Environment:
         """The rounds of one repetition."""
-        return Races(scenario(scenario_.folder), charge=self.charge, seed=seed)
+        return Races(scenario(setting.folder), charge=self.charge, seed=seed)
 
-    def describe(self, scenario_: Race) -> str:
+    def describe(self, setting: AslibSetting) -> str:
         """A scenario as a figure's title."""
-        return str(scenario_)
+        return str(setting)
 
-    def yardsticks(self, scenario_: Race, measure: str) -> dict[str, float]:
+    def yardsticks(self, setting: AslibSetting, measure: str) -> dict[str, float]:
         """What choices that learn nothing add up to."""
-        found, rounds = yardsticks(scenario_), self.horizon_of(scenario_)
+        found, rounds = yardsticks(setting), self.horizon_of(setting)
         fixed = {"single best": found.single_best, "best fixed set": found.fixed_set}
         if measure == "excess":
             fixed = {name: value - found.virtual_best for name, value in fixed.items()}
         elif measure == "resources":
-            fixed["best fixed set"] *= scenario_.k
+            fixed["best fixed set"] *= setting.k
         else:
             fixed = {"virtual best": found.virtual_best, **fixed}
         return {name: value * rounds for name, value in fixed.items()}
 
-    def ratios(self, scenario_: Race, total: float) -> dict[str, float]:
+    def ratios(self, setting: AslibSetting, total: float) -> dict[str, float]:
         """How far a total lies above the virtual best, by the gaps of the best fixed set and of the single best."""
-        found = yardsticks(scenario_)
-        above = total / self.horizon_of(scenario_) - found.virtual_best
+        found = yardsticks(setting)
+        above = total / self.horizon_of(setting) - found.virtual_best
         gaps = {"best fixed set": found.fixed_set, "single best": found.single_best}
         return {
             f"(x - virtual best) / ({name} - virtual best)": above / gap if gap > 0 else float("nan")
@@ -144,11 +144,11 @@ class AslibPlan(Plan):
 
     def command(self, folder: str) -> str:
         """The command that computes this study again."""
-        folders = " ".join(dict.fromkeys(race.folder for race in self.scenarios))
+        folders = " ".join(dict.fromkeys(setting.folder for setting in self.settings))
         parts = [
             "preselect study aslib",
             folders,
-            f"--k {','.join(map(str, dict.fromkeys(r.k for r in self.scenarios)))}",
+            f"--k {','.join(map(str, dict.fromkeys(r.k for r in self.settings)))}",
         ]
         if self.policies != DEFAULT_POLICIES:
             parts.append(f'--policies "{",".join(self.policies)}"')
@@ -159,5 +159,5 @@ class AslibPlan(Plan):
     @classmethod
     def from_json(cls, parameters: dict[str, Any]) -> Self:
         """The plan that `as_json` gave."""
-        scenarios = tuple(Race(*values) for values in parameters.pop("scenarios"))
-        return cls(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters)
+        settings = tuple(AslibSetting(*values) for values in parameters.pop("settings"))
+        return cls(settings=settings, policies=tuple(parameters.pop("policies")), **parameters)

@@ -36,24 +36,24 @@ def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
 
 
 def figure(results: Results, measure: str) -> Any:
-    """Means of what adds up, with standard errors, one panel per scenario, on a logarithmic scale."""
+    """Means of what adds up, with standard errors, one panel per setting, on a logarithmic scale."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     plan, curves = results.plan, results.load(measure)
-    columns = min(3, len(plan.scenarios))
-    lines = math.ceil(len(plan.scenarios) / columns)
+    columns = min(3, len(plan.settings))
+    lines = math.ceil(len(plan.settings) / columns)
     with mpl.rc_context({"svg.hashsalt": "preselect", "font.size": 9}):
         drawing = Figure(figsize=(max(6.0, 3.5 * columns), 2.5 * lines + 1.2), layout="constrained")
         panels = drawing.subplots(lines, columns, squeeze=False, sharey=plan.shares_scale and "row")
-        for place, scenario in enumerate(plan.scenarios):
-            panel, rounds = panels[place // columns, place % columns], plan.checkpoints(scenario)
+        for place, setting in enumerate(plan.settings):
+            panel, rounds = panels[place // columns, place % columns], plan.checkpoints(setting)
             for (name, total), (colour, dash) in zip(
-                plan.yardsticks(scenario, measure).items(), cycle(_YARDSTICK_STYLES), strict=False
+                plan.yardsticks(setting, measure).items(), cycle(_YARDSTICK_STYLES), strict=False
             ):
                 panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
             for policy, (colour, dash) in styles(plan.policies).items():
-                values = curves.get((scenario, policy))
+                values = curves.get((setting, policy))
                 if values is None:
                     continue
                 mean, error = values.mean(axis=0), np.nan_to_num(standard_error(values))
@@ -61,13 +61,13 @@ def figure(results: Results, measure: str) -> Any:
                 panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.35, lw=0)
             panel.set_yscale("log")
             panel.set_xlim(0, rounds[-1])
-            panel.set_title(plan.describe(scenario), fontsize=9)
+            panel.set_title(plan.describe(setting), fontsize=9)
             panel.grid(alpha=0.3)
             if place % columns == 0:
                 panel.set_ylabel(plan.measures[measure].label)
-            if place + columns >= len(plan.scenarios):
+            if place + columns >= len(plan.settings):
                 panel.set_xlabel("round")
-        for panel in panels.ravel()[len(plan.scenarios) :]:
+        for panel in panels.ravel()[len(plan.settings) :]:
             panel.remove()
         for panel in drawing.axes:  # cut below only when all lines are there, because rows may share their scale
             panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))

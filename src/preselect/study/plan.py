@@ -1,6 +1,6 @@
-"""What a study is to compute: scenarios × policies × blocks of repetitions, each with seeds of its own.
+"""What a study is to compute: settings × policies × blocks of repetitions, each with seeds of its own.
 
-What a scenario is, and how one repetition of a policy in it is played, differs from study to study: see the plans in
+What a setting is, and how one repetition of a policy in it is played, differs from study to study: see the plans in
 `synthetic`, `saps` and `aslib` beside this file.
 """
 
@@ -20,7 +20,7 @@ from preselect.policies import registry
 
 CURVE_POINTS = 200
 
-Scenario: TypeAlias = Any  # a NamedTuple of plain values with k among them; what it holds is the plan's business
+Setting: TypeAlias = Any  # a NamedTuple of plain values with k among them; what it holds is the plan's business
 
 
 class Measure(NamedTuple):
@@ -37,11 +37,11 @@ class Plan(ABC):
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    heading: ClassVar[str]  # of a column of scenarios
+    heading: ClassVar[str]  # of a column of settings
     measures: ClassVar[dict[str, Measure]]
     kinds: ClassVar[dict[str, type["Plan"]]] = {}
 
-    scenarios: tuple[Scenario, ...]
+    settings: tuple[Setting, ...]
     policies: tuple[str, ...]
     repetitions: int
     seed: int
@@ -52,8 +52,8 @@ class Plan(ABC):
         Plan.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        if not self.scenarios or not self.policies:
-            raise InputError("a study needs at least one scenario and one policy")
+        if not self.settings or not self.policies:
+            raise InputError("a study needs at least one setting and one policy")
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -66,15 +66,15 @@ class Plan(ABC):
         """What must agree for results to belong together, as plain values."""
 
     @abstractmethod
-    def horizon_of(self, scenario: Scenario) -> int:
+    def horizon_of(self, setting: Setting) -> int:
         """Rounds of a repetition."""
 
     @abstractmethod
-    def features_of(self, scenario: Scenario) -> int:
+    def features_of(self, setting: Setting) -> int:
         """Number of joint features."""
 
     @abstractmethod
-    def environment(self, scenario: Scenario, seed: np.random.SeedSequence) -> Environment:
+    def environment(self, setting: Setting, seed: np.random.SeedSequence) -> Environment:
         """The rounds of one repetition."""
 
     @abstractmethod
@@ -93,44 +93,44 @@ class Plan(ABC):
 
     shares_scale: ClassVar[bool] = True  # whether the panels of a figure's row have comparable numbers
 
-    def yardsticks(self, scenario: Scenario, measure: str) -> dict[str, float]:  # noqa: ARG002
+    def yardsticks(self, setting: Setting, measure: str) -> dict[str, float]:  # noqa: ARG002
         """What choices that learn nothing add up to over the rounds, where it can be computed."""
         return {}
 
-    def ratios(self, scenario: Scenario, total: float) -> dict[str, float]:  # noqa: ARG002
+    def ratios(self, setting: Setting, total: float) -> dict[str, float]:  # noqa: ARG002
         """A total of the first measure in units of its yardsticks, where there is a usual way to say it."""
         return {}
 
-    def describe(self, scenario: Scenario) -> str:
-        """A scenario as a figure's title."""
-        return ", ".join(f"{name} = {value}" for name, value in scenario._asdict().items())
+    def describe(self, setting: Setting) -> str:
+        """A setting as a figure's title."""
+        return ", ".join(f"{name} = {value}" for name, value in setting._asdict().items())
 
     def check(self) -> None:
         """Make every policy once, so that one that cannot be made is found out before anything is computed."""
         for policy in self.policies:
             make, parameters = registry.parse(policy)
-            for scenario in self.scenarios:
+            for setting in self.settings:
                 try:
-                    make(**{"d": self.features_of(scenario), "seed": 0, **parameters})
+                    make(**{"d": self.features_of(setting), "seed": 0, **parameters})
                 except TypeError as error:
                     raise InputError(f"policy {policy} must take d and seed and its parameters, got {error}") from None
 
-    def checkpoints(self, scenario: Scenario) -> NDArray[np.int64]:
+    def checkpoints(self, setting: Setting) -> NDArray[np.int64]:
         """Rounds at which the sums are kept."""
-        return checkpoints(self.horizon_of(scenario))
+        return checkpoints(self.horizon_of(setting))
 
     def tasks(self) -> Iterator["Task"]:
-        """Block after block: all policies and scenarios have some repetitions before any has all."""
+        """Block after block: all policies and settings have some repetitions before any has all."""
         for first in range(0, self.repetitions, self.block):
-            for scenario in self.scenarios:
+            for setting in self.settings:
                 for policy in self.policies:
-                    yield Task(self, scenario, policy, first, min(first + self.block, self.repetitions))
+                    yield Task(self, setting, policy, first, min(first + self.block, self.repetitions))
 
     def joined(self, other: Self) -> Self:
-        """This plan with the scenarios, policies and repetitions of another one of the same identity added."""
+        """This plan with the settings, policies and repetitions of another one of the same identity added."""
         return replace(
             self,
-            scenarios=tuple(dict.fromkeys(self.scenarios + other.scenarios)),
+            settings=tuple(dict.fromkeys(self.settings + other.settings)),
             policies=tuple(dict.fromkeys(self.policies + other.policies)),
             repetitions=max(self.repetitions, other.repetitions),
         )
@@ -142,10 +142,10 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class Task:
-    """A block of repetitions of one policy in one scenario: what is computed, written and lost as a whole."""
+    """A block of repetitions of one policy in one setting: what is computed, written and lost as a whole."""
 
     plan: Plan
-    scenario: Scenario
+    setting: Setting
     policy: str
     first: int
     last: int
@@ -154,17 +154,17 @@ class Task:
     def file(self) -> str:
         """Name of its file in the folder of blocks."""
         digest = hashlib.sha256(self.policy.encode()).hexdigest()[:8]
-        where = "-".join(f"{name}{value}" for name, value in self.scenario._asdict().items())
+        where = "-".join(f"{name}{value}" for name, value in self.setting._asdict().items())
         return f"{_plain(where)}/{_plain(self.policy)}-{digest}/{self.first:05d}-{self.last:05d}.npz"
 
     def header(self) -> dict[str, Any]:
         """What it is, as plain values."""
         block = {"policy": self.policy, "first": self.first, "last": self.last}
-        return {"study": self.plan.kind, **self.plan.identity, "scenario": list(self.scenario), **block}
+        return {"study": self.plan.kind, **self.plan.identity, "scenario": list(self.setting), **block}
 
     def seeds(self, repetition: int) -> tuple[np.random.SeedSequence, int]:
         """Seeds of the environment and of the policy: the same for every policy (common random numbers)."""
-        numbers = [value if isinstance(value, int) else _digest(value) for value in self.scenario]
+        numbers = [value if isinstance(value, int) else _digest(value) for value in self.setting]
         environment, policy = np.random.SeedSequence((self.plan.seed, *numbers, repetition)).spawn(2)
         return environment, int(policy.generate_state(1)[0])
 

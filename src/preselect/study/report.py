@@ -8,7 +8,7 @@ from pathlib import Path
 
 from preselect.reports.html import image, page, table, write_page
 from preselect.study.figures import file_name
-from preselect.study.plan import Plan, Scenario
+from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
 from preselect.study.statistics import Summary, medians
 
@@ -38,7 +38,7 @@ def _measure(results: Results, measure: str) -> str:
     drawn = (results.folder / f"{file_name(measure)}.png").read_bytes()
     return (
         f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}.</p>"
-        f"{image(drawn, f'{title} over the rounds, one panel per scenario')}"
+        f"{image(drawn, f'{title} over the rounds, one panel per setting')}"
         f"<h3>At the horizon</h3><p class='note'>mean ± standard error; in brackets the median and the 5 % and 95 % "
         f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_yardsticks(results, measure)}"
         f"{_paired(results, measure)}"
@@ -48,21 +48,20 @@ def _measure(results: Results, measure: str) -> str:
 def _summary(results: Results, measure: str) -> str:
     plan, found = results.plan, results.summaries(measure)
     smallest = {
-        scenario: min(summary.mean for (where, _), summary in found.items() if where == scenario)
-        for scenario, _ in found
+        setting: min(summary.mean for (where, _), summary in found.items() if where == setting) for setting, _ in found
     }
     return _grid(plan, {key: _cell(summary, smallest[key[0]]) for key, summary in found.items()})
 
 
 def _yardsticks(results: Results, measure: str) -> str:
     plan = results.plan
-    found = {scenario: plan.yardsticks(scenario, measure) for scenario in plan.scenarios}
+    found = {setting: plan.yardsticks(setting, measure) for setting in plan.settings}
     named = list(dict.fromkeys(name for values in found.values() for name in values))
     if not named:
         return ""
     rows = [
-        [escape(str(scenario)), *(f"{values[name]:.1f}" if name in values else "–" for name in named)]
-        for scenario, values in found.items()
+        [escape(str(setting)), *(f"{values[name]:.1f}" if name in values else "–" for name in named)]
+        for setting, values in found.items()
     ]
     return f"<p class='note'>What choices that learn nothing add up to:</p>{table([plan.heading, *named], rows)}"
 
@@ -78,9 +77,9 @@ def _paired(results: Results, measure: str) -> str:
     if not found:
         return ""
     rows = [
-        [str(scenario), escape(policy), f"{c.difference:+.1f} ± {c.standard_error:.1f}", _p(c.p_mean),
+        [str(setting), escape(policy), f"{c.difference:+.1f} ± {c.standard_error:.1f}", _p(c.p_mean),
          f"{c.wins} : {c.losses}", _p(c.p_sign)]
-        for (scenario, policy), c in found.items()
+        for (setting, policy), c in found.items()
     ]  # fmt: skip
     return (
         f"<h3>{escape(plan.policies[0])} against the others, repetition by repetition</h3>"
@@ -102,12 +101,12 @@ def _costs(results: Results) -> str:
 
 
 def ratio_table(results: Results, name: str) -> list[list[str]]:
-    """One ratio as rows of text, the header first: scenarios by policies, and the medians over scenarios for each k."""
+    """One ratio as rows of text, the header first: settings by policies, and the medians over settings for each k."""
     plan, values = results.plan, results.ratios()[name]
     middle = medians(values)
     of_scenarios = [
-        [str(scenario), *(_ratio(values.get((scenario, policy))) for policy in plan.policies)]
-        for scenario in plan.scenarios
+        [str(setting), *(_ratio(values.get((setting, policy))) for policy in plan.policies)]
+        for setting in plan.settings
     ]
     of_medians = [
         [f"median, k = {k}", *(_ratio(middle.get((k, policy))) for policy in plan.policies)]
@@ -129,21 +128,21 @@ def _ratios(results: Results) -> str:
     for name in found:
         header, *rows = ratio_table(results, name)
         tables += f"<h3>{escape(name)}</h3>" + table(header, ([escape(first), *rest] for first, *rest in rows))
-    return f"<h2>All scenarios</h2>{note}{tables}"
+    return f"<h2>All settings</h2>{note}{tables}"
 
 
-def laid_out(plan: Plan, cells: Mapping[tuple[Scenario, str], str], missing: str) -> list[list[str]]:
+def laid_out(plan: Plan, cells: Mapping[tuple[Setting, str], str], missing: str) -> list[list[str]]:
     """Scenarios by policies as rows of text, the header first; the longer list goes down, so that lines stay short."""
     across = [[plan.heading, *plan.policies]]
     across += [
-        [str(scenario), *(cells.get((scenario, policy), missing) for policy in plan.policies)]
-        for scenario in plan.scenarios
+        [str(setting), *(cells.get((setting, policy), missing) for policy in plan.policies)]
+        for setting in plan.settings
     ]
-    if len(plan.policies) <= len(plan.scenarios):
+    if len(plan.policies) <= len(plan.settings):
         return across
     return [list(column) for column in zip(*across, strict=True)]
 
 
-def _grid(plan: Plan, cells: Mapping[tuple[Scenario, str], str]) -> str:
+def _grid(plan: Plan, cells: Mapping[tuple[Setting, str], str]) -> str:
     header, *rows = laid_out(plan, cells, "–")
     return table(header, ([escape(name), *row] for name, *row in rows))

@@ -1,9 +1,9 @@
 """Results of a study on disk: a manifest, one file per finished block, and what is derived from them.
 
 manifest.json    version, parameters, seeds, software
-blocks/          one file per (scenario, policy, block of repetitions), written when it is finished
-curves.npz       what was measured, summed up to the checkpoints, arranged by scenario and policy
-summary.csv      the sums at the horizon, one row per scenario and policy
+blocks/          one file per (setting, policy, block of repetitions), written when it is finished
+curves.npz       what was measured, summed up to the checkpoints, arranged by setting and policy
+summary.csv      the sums at the horizon, one row per setting and policy
 ratios.csv       the same in units of yardsticks, for studies that have a usual way to say it
 paired.csv       the first policy compared with each other one, on common random numbers
 timing.csv       µs per round; the one file that differs from run to run
@@ -26,17 +26,17 @@ import preselect
 from preselect import state
 from preselect.errors import ResultsError, StateFileError
 from preselect.policies import registry
-from preselect.study.plan import Plan, Scenario, Task
+from preselect.study.plan import Plan, Setting, Task
 from preselect.study.play import Repetition
-from preselect.study.statistics import Comparison, Summary, compare, summarise
+from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
 KIND = "StudyBlock"
-Key: TypeAlias = tuple[Scenario, str]
+Key: TypeAlias = tuple[Setting, str]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What is there of one policy in one scenario: which repetitions, and arrays with a row for each of them."""
+    """What is there of one policy in one setting: which repetitions, and arrays with a row for each of them."""
 
     repetitions: NDArray[np.int64]
     arrays: dict[str, NDArray[Any]]
@@ -81,22 +81,22 @@ class Results:
         """All repetitions that are there, read once; blocks that cannot be read or hold something else do not count."""
         if self._finished is None:
             self._finished = {}
-            for scenario in self.plan.scenarios:
+            for setting in self.plan.settings:
                 for policy in self.plan.policies:
-                    blocks = self._blocks(Task(self.plan, scenario, policy, 0, 1))
+                    blocks = self._blocks(Task(self.plan, setting, policy, 0, 1))
                     if blocks:
-                        self._finished[scenario, policy] = _joined(blocks)
+                        self._finished[setting, policy] = _joined(blocks)
         return self._finished
 
     def _blocks(self, task: Task) -> list[tuple[int, dict[str, NDArray[Any]]]]:
-        """First repetition and arrays of each block of a policy in a scenario."""
+        """First repetition and arrays of each block of a policy in a setting."""
         found = []
         for path in sorted((self.folder / "blocks" / task.file).parent.glob("[0-9]*.npz")):
             try:
                 file = state.read(path).expect(KIND)
                 first, last = file.header["task"]["first"], file.header["task"]["last"]
                 same = file.header["task"] == json.loads(json.dumps(replace(task, first=first, last=last).header()))
-                shape = (last - first, len(self.plan.checkpoints(task.scenario)))
+                shape = (last - first, len(self.plan.checkpoints(task.setting)))
                 if same and all(file.arrays[measure].shape == shape for measure in self.plan.measures):
                     found.append((int(first), file.arrays))
             except (StateFileError, KeyError, TypeError):
@@ -107,7 +107,7 @@ class Results:
         """What of a plan is not there yet."""
         finished, tasks = self.finished(), []
         for task in plan.tasks():
-            have = finished.get((task.scenario, task.policy))
+            have = finished.get((task.setting, task.policy))
             missing = sorted(set(range(task.first, task.last)) - set(have.repetitions.tolist() if have else ()))
             if missing:
                 tasks.append(replace(task, first=missing[0], last=missing[-1] + 1))
@@ -134,33 +134,33 @@ class Results:
         """The sum at the horizon."""
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 
-    def comparisons(self, measure: str) -> dict[Key, Comparison]:
+    def comparisons(self, measure: str) -> dict[Key, PairedComparison]:
         """The first policy against each other one, over the repetitions that both have."""
         finished, found = self.finished(), {}
-        for scenario in self.plan.scenarios:
+        for setting in self.plan.settings:
             for policy in self.plan.policies[1:]:
-                one, other = finished.get((scenario, self.plan.policies[0])), finished.get((scenario, policy))
+                one, other = finished.get((setting, self.plan.policies[0])), finished.get((setting, policy))
                 if one and other:
                     _, here, there = np.intersect1d(one.repetitions, other.repetitions, return_indices=True)
                     if len(here):
                         ends = one.arrays[measure][here, -1], other.arrays[measure][there, -1]
-                        found[scenario, policy] = compare(*ends)
+                        found[setting, policy] = compare(*ends)
         return found
 
     def ratios(self) -> dict[str, dict[Key, float]]:
         """The first measure's means in units of yardsticks, by the name of the ratio."""
         found: dict[str, dict[Key, float]] = {}
-        for (scenario, policy), summary in self.summaries(next(iter(self.plan.measures))).items():
-            for name, value in self.plan.ratios(scenario, summary.mean).items():
-                found.setdefault(name, {})[scenario, policy] = value
+        for (setting, policy), summary in self.summaries(next(iter(self.plan.measures))).items():
+            for name, value in self.plan.ratios(setting, summary.mean).items():
+                found.setdefault(name, {})[setting, policy] = value
         return found
 
     def ratio_rows(self) -> list[dict[str, Any]]:
         """The ratios, one row each."""
         return [
-            {**scenario._asdict(), "policy": policy, "ratio": name, "value": value}
+            {**setting._asdict(), "policy": policy, "ratio": name, "value": value}
             for name, values in self.ratios().items()
-            for (scenario, policy), value in values.items()
+            for (setting, policy), value in values.items()
         ]
 
     def costs(self) -> dict[Key, tuple[float, float]]:
@@ -174,15 +174,15 @@ class Results:
         curves: dict[str, NDArray[Any]] = {}
         summary, paired, timing = [], [], []
         for measure in self.plan.measures:
-            for (scenario, policy), values in self.load(measure).items():
-                where = ",".join(map(str, scenario))
-                curves[f"rounds|{where}"] = self.plan.checkpoints(scenario)
+            for (setting, policy), values in self.load(measure).items():
+                where = ",".join(map(str, setting))
+                curves[f"rounds|{where}"] = self.plan.checkpoints(setting)
                 curves[f"{measure}|{where}|{policy}"] = values
-            for (scenario, policy), found in self.summaries(measure).items():
-                summary.append({**scenario._asdict(), "policy": policy, "measure": measure, **asdict(found)})
+            for (setting, policy), found in self.summaries(measure).items():
+                summary.append({**setting._asdict(), "policy": policy, "measure": measure, **asdict(found)})
             paired += self.paired_rows(measure)
-        for (scenario, policy), (alone, whole) in self.costs().items():
-            timing.append({**scenario._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
+        for (setting, policy), (alone, whole) in self.costs().items():
+            timing.append({**setting._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
         state.write(self.folder / "curves.npz", "StudyCurves", {"parameters": self.plan.as_json()}, curves)
         for name, rows in (("summary", summary), ("ratios", self.ratio_rows()), ("paired", paired), ("timing", timing)):
             _write_csv(self.folder / f"{name}.csv", rows)
@@ -191,13 +191,13 @@ class Results:
         """The paired comparisons, one row each."""
         return [
             {
-                **scenario._asdict(),
+                **setting._asdict(),
                 "policy": self.plan.policies[0],
                 "against": policy,
                 "measure": measure,
                 **asdict(found),
             }
-            for (scenario, policy), found in self.comparisons(measure).items()
+            for (setting, policy), found in self.comparisons(measure).items()
         ]
 
 
@@ -257,6 +257,8 @@ def _read(manifest: Path) -> dict[str, Any]:
         or not isinstance(content.get("parameters"), dict)
     ):
         raise ResultsError(f"{manifest} is not the manifest of a study")
+    if "scenarios" in content["parameters"]:  # as settings were called before
+        content["parameters"]["settings"] = content["parameters"].pop("scenarios")
     return content
 
 

@@ -18,22 +18,22 @@ Block: TypeAlias = tuple[Task, list[Repetition]]
 def run_task(task: Task) -> Block:
     """Play the repetitions of a block. Depends on the task alone, so it gives the same wherever it runs."""
     make, parameters = registry.parse(task.policy)
-    plan, scenario = task.plan, task.scenario
+    plan, setting = task.plan, task.setting
 
     def repeat(repetition: int, horizon: int) -> Repetition:
         environment_seed, policy_seed = task.seeds(repetition)
-        environment = plan.environment(scenario, environment_seed)
+        environment = plan.environment(setting, environment_seed)
         try:
             policy = make(**{"d": environment.d, "seed": policy_seed, **parameters})
-            return play(policy, environment, scenario.k, checkpoints(horizon))
+            return play(policy, environment, setting.k, checkpoints(horizon))
         except PreselectError:
             raise
         except Exception as error:
-            place = f"{task.policy} failed at {scenario}, repetition {repetition}"
+            place = f"{task.policy} failed at {setting}, repetition {repetition}"
             raise RunError(f"{place}: {type(error).__name__}: {error}") from error
 
     repeat(task.first, 2)  # compile, or load what was compiled, before the clock runs
-    return task, [repeat(repetition, plan.horizon_of(scenario)) for repetition in range(task.first, task.last)]
+    return task, [repeat(repetition, plan.horizon_of(setting)) for repetition in range(task.first, task.last)]
 
 
 def run(

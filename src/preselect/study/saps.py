@@ -11,7 +11,7 @@ from preselect.study.plan import Plan, options
 from preselect.study.synthetic import REGRETS
 
 
-class Choices(NamedTuple):
+class SapsSetting(NamedTuple):
     """k to choose."""
 
     k: int
@@ -32,7 +32,7 @@ class SapsPlan(Plan):
     heading = "k"
     measures = REGRETS
 
-    scenarios: tuple[Choices, ...] = (Choices(3), Choices(5), Choices(10))
+    settings: tuple[SapsSetting, ...] = (SapsSetting(3), SapsSetting(5), SapsSetting(10))
     policies: tuple[str, ...] = DEFAULT_POLICIES
     repetitions: int = 50
     data: str | None = None
@@ -46,7 +46,7 @@ class SapsPlan(Plan):
         if self.feedback not in runtimes.FEEDBACKS:
             raise InputError(f"feedback must be one of {', '.join(runtimes.FEEDBACKS)}, got {self.feedback!r}")
         arms = len(self._table().parameters)
-        for (k,) in self.scenarios:
+        for (k,) in self.settings:
             if not 1 <= k < arms:
                 raise InputError(f"k must be from 1 to {arms - 1}, fewer than there are algorithms, got {k}")
 
@@ -64,22 +64,22 @@ class SapsPlan(Plan):
         source = "the shipped table" if self.data is None else f"the table in {self.data}"
         return f"{len(self._table().instances)} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
 
-    def horizon_of(self, scenario: Choices) -> int:  # noqa: ARG002
+    def horizon_of(self, setting: SapsSetting) -> int:  # noqa: ARG002
         """Rounds of a repetition."""
         return len(self._table().instances)
 
-    def features_of(self, scenario: Choices) -> int:  # noqa: ARG002
+    def features_of(self, setting: SapsSetting) -> int:  # noqa: ARG002
         """Number of joint features."""
         arms, contexts = runtimes.joint_features(self._table())
         return int(arms.shape[1] * contexts.shape[1])
 
-    def environment(self, scenario: Choices, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
+    def environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
         """The rounds of one repetition."""
         return runtimes.Runtimes(self._table(), scale=self.scale, feedback=self.feedback, seed=seed)
 
-    def yardsticks(self, scenario: Choices, measure: str) -> dict[str, float]:
+    def yardsticks(self, setting: SapsSetting, measure: str) -> dict[str, float]:
         """What sets that learn nothing add up to."""
-        found = runtimes.yardsticks(self._table(), self.scale, scenario.k)
+        found = runtimes.yardsticks(self._table(), self.scale, setting.k)
         return {name: totals[measure] for name, totals in found.items()}
 
     def command(self, folder: str) -> str:
@@ -87,8 +87,8 @@ class SapsPlan(Plan):
         parts = ["preselect study saps"]
         if self.data is not None:
             parts.append(f"--data {self.data}")
-        if self.scenarios != SapsPlan.scenarios:
-            parts.append(f"--k {','.join(str(k) for (k,) in self.scenarios)}")
+        if self.settings != SapsPlan.settings:
+            parts.append(f"--k {','.join(str(k) for (k,) in self.settings)}")
         if self.policies != DEFAULT_POLICIES:
             parts.append(f'--policies "{",".join(self.policies)}"')
         named = {"feedback": "feedback", "scale": "lambda", "repetitions": "reps", "seed": "seed"}
@@ -97,5 +97,5 @@ class SapsPlan(Plan):
     @classmethod
     def from_json(cls, parameters: dict[str, Any]) -> Self:
         """The plan that `as_json` gave."""
-        scenarios = tuple(Choices(*numbers) for numbers in parameters.pop("scenarios"))
-        return cls(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters)
+        settings = tuple(SapsSetting(*numbers) for numbers in parameters.pop("settings"))
+        return cls(settings=settings, policies=tuple(parameters.pop("policies")), **parameters)

@@ -39,16 +39,16 @@ def summarise(values: Floats) -> Summary:
 
 
 def medians(values: Mapping[tuple[Any, str], float]) -> dict[tuple[int, str], float]:
-    """The median over scenarios of each policy's value, for each k; what is not a number does not count."""
+    """The median over settings of each policy's value, for each k; what is not a number does not count."""
     groups: dict[tuple[int, str], list[float]] = {}
-    for (scenario, policy), value in values.items():
+    for (setting, policy), value in values.items():
         if not math.isnan(value):
-            groups.setdefault((scenario.k, policy), []).append(value)
+            groups.setdefault((setting.k, policy), []).append(value)
     return {group: float(np.median(among)) for group, among in groups.items()}
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """One policy less the other, repetition by repetition, on common random numbers."""
 
     difference: float
@@ -59,7 +59,7 @@ class Comparison:
     p_sign: float
 
 
-def compare(one: Floats, other: Floats) -> Comparison:
+def compare(one: Floats, other: Floats) -> PairedComparison:
     """Paired: is the mean of `one` different (normal approximation), and is it smaller more often (sign test)?
 
     Below 30 repetitions the approximation is not good enough, and the first p is not a number.
@@ -70,7 +70,7 @@ def compare(one: Floats, other: Floats) -> Comparison:
     if len(differences) >= 30:
         p_mean = math.erfc(abs(mean) / error / math.sqrt(2.0)) if error > 0.0 else float(mean == 0.0)
     wins, losses = int(np.sum(differences < 0.0)), int(np.sum(differences > 0.0))
-    return Comparison(mean, error, p_mean, wins, losses, _sign_test(wins, losses))
+    return PairedComparison(mean, error, p_mean, wins, losses, _sign_test(wins, losses))
 
 
 def _sign_test(wins: int, losses: int) -> float:

@@ -24,7 +24,7 @@ REGRETS = {
 }
 
 
-class Scenario(NamedTuple):
+class SyntheticSetting(NamedTuple):
     """n arms shown, d features, k to choose."""
 
     n: int
@@ -32,23 +32,23 @@ class Scenario(NamedTuple):
     k: int
 
     @classmethod
-    def parse(cls, text: str) -> "Scenario":
-        """A scenario written as n,d,k.
+    def parse(cls, text: str) -> "SyntheticSetting":
+        """A setting written as n,d,k.
 
-        >>> Scenario.parse("20,5,3")
-        Scenario(n=20, d=5, k=3)
+        >>> SyntheticSetting.parse("20,5,3")
+        SyntheticSetting(n=20, d=5, k=3)
         """
         try:
             n, d, k = (int(number) for number in text.split(","))
         except ValueError:
-            raise InputError(f"scenario must be three integers n,d,k, got {text!r}") from None
+            raise InputError(f"setting must be three integers n,d,k, got {text!r}") from None
         return cls(n, d, k)
 
     def __str__(self) -> str:
         return f"({self.n}, {self.d}, {self.k})"
 
 
-DEFAULT_SCENARIOS = tuple(Scenario(n, d, k) for d, k in ((5, 3), (10, 5), (20, 10)) for n in (20, 50, 100))
+DEFAULT_SETTINGS = tuple(SyntheticSetting(n, d, k) for d, k in ((5, 3), (10, 5), (20, 10)) for n in (20, 50, 100))
 DEFAULT_POLICIES = ("cppl", "max-theta", "epsilon-greedy", "mm")
 
 
@@ -61,7 +61,7 @@ class SyntheticPlan(Plan):
     heading = "(n, d, k)"
     measures = REGRETS
 
-    scenarios: tuple[Scenario, ...] = DEFAULT_SCENARIOS
+    settings: tuple[SyntheticSetting, ...] = DEFAULT_SETTINGS
     policies: tuple[str, ...] = DEFAULT_POLICIES
     repetitions: int = 100
     horizon: int = 2000
@@ -72,9 +72,9 @@ class SyntheticPlan(Plan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for n, d, k in self.scenarios:
+        for n, d, k in self.settings:
             if not 1 <= k < n or d < 1:
-                raise InputError(f"a scenario needs 1 ≤ k < n and d ≥ 1, got n={n}, d={d}, k={k}")
+                raise InputError(f"a setting needs 1 ≤ k < n and d ≥ 1, got n={n}, d={d}, k={k}")
         if self.horizon < 1:
             raise InputError(f"horizon must be at least 1, got {self.horizon}")
         if self.feedback not in FEEDBACKS:
@@ -92,23 +92,23 @@ class SyntheticPlan(Plan):
         """What was varied."""
         return f"variation: {self.variation}, feedback: {self.feedback}"
 
-    def horizon_of(self, scenario: Scenario) -> int:  # noqa: ARG002
+    def horizon_of(self, setting: SyntheticSetting) -> int:  # noqa: ARG002
         """Rounds of a repetition."""
         return self.horizon
 
-    def features_of(self, scenario: Scenario) -> int:
+    def features_of(self, setting: SyntheticSetting) -> int:
         """Number of joint features."""
-        return scenario.d
+        return setting.d
 
-    def environment(self, scenario: Scenario, seed: np.random.SeedSequence) -> Environment:
+    def environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
         """The rounds of one repetition."""
-        return VARIATIONS[self.variation](scenario.n, scenario.d, feedback=self.feedback, seed=seed)
+        return VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed)
 
     def command(self, folder: str) -> str:
         """The command that computes this study again."""
         parts = ["preselect study synthetic"]
-        if self.scenarios != DEFAULT_SCENARIOS:
-            parts += [f"--scenario {n},{d},{k}" for n, d, k in self.scenarios]
+        if self.settings != DEFAULT_SETTINGS:
+            parts += [f"--scenario {n},{d},{k}" for n, d, k in self.settings]
         if self.policies != DEFAULT_POLICIES:
             parts += [f"--policies '{','.join(self.policies)}'"]
         named = {name: name for name in ("horizon", "feedback", "variation", "seed")}
@@ -117,5 +117,5 @@ class SyntheticPlan(Plan):
     @classmethod
     def from_json(cls, parameters: dict[str, Any]) -> Self:
         """The plan that `as_json` gave."""
-        scenarios = tuple(Scenario(*numbers) for numbers in parameters.pop("scenarios"))
-        return cls(scenarios=scenarios, policies=tuple(parameters.pop("policies")), **parameters)
+        settings = tuple(SyntheticSetting(*numbers) for numbers in parameters.pop("settings"))
+        return cls(settings=settings, policies=tuple(parameters.pop("policies")), **parameters)
