@@ -21,7 +21,7 @@ def instances(folder, count):
     for seed in range(count):
         colouring = Colouring(vertices=60 + 5 * seed, ratio=2.0 ** -(1 + seed % 4), seed=seed)
         path = folder / colouring.name
-        dimacs.write(colouring.formula(), path)
+        dimacs.write_formula(colouring.formula(), path)
         yield path
 
 

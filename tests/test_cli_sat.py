@@ -7,7 +7,7 @@ import json
 import pytest
 from test_cli import preselect
 
-from preselect.sat.features import NAMES
+from preselect.sat.features import FEATURE_NAMES
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_instances_are_generated_again_alike(folder, tmp_path):
 def test_features_as_csv_and_json(folder):
     rows = list(csv.DictReader(io.StringIO(preselect("sat", "features", *files(folder), "--eliminate").stdout)))
     assert [row["instance"] for row in rows] == [path.name for path in files(folder)]
-    assert list(rows[0])[1:] == list(NAMES)
+    assert list(rows[0])[1:] == list(FEATURE_NAMES)
     (row,) = json.loads(
         preselect("sat", "features", files(folder)[0], "--no-clause-graph", "--times", "--format", "json").stdout
     )

@@ -53,7 +53,7 @@ def test_families_have_equal_shares_and_all_files_parse(instances, tmp_path):
     paths = list(instances.write_all(tmp_path / "cnf", count=16, seed=0))
     families = [path.name.partition("-")[0] for path in paths]
     assert {family: families.count(family) for family in families} == dict.fromkeys(instances.FAMILIES, 4)
-    assert all(dimacs.read(path).clauses > 50 for path in paths)
+    assert all(dimacs.read_formula(path).clauses > 50 for path in paths)
 
 
 def test_instances_of_a_family_are_distinct_even_if_they_are_of_the_same_size(instances):

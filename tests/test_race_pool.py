@@ -259,7 +259,7 @@ FORMULA = dimacs.Formula.of(4, [[1, -2], [2, 3], [-1, -3, 4], [-4, 2]])
 
 @pytest.fixture
 def instance(tmp_path):
-    dimacs.write(FORMULA, tmp_path / "f.cnf.gz")
+    dimacs.write_formula(FORMULA, tmp_path / "f.cnf.gz")
     return Instance(tmp_path / "f.cnf.gz")
 
 
@@ -271,7 +271,7 @@ def test_sat_features_are_the_librarys_wherever_they_are_computed(instance, clau
         seconds = 120.0
     source = FeatureSource("sat", clause_graph=clause_graph, seconds=seconds)
     values, took = features_of(source, instance)
-    assert values == satzilla.compute(FORMULA, clause_graph=clause_graph).values
+    assert values == satzilla.compute_features(FORMULA, clause_graph=clause_graph).values
     assert tuple(values) == feature_names(source)
     assert took > 0
     assert instance.formula is instance.formula
@@ -515,7 +515,7 @@ def test_only_arms_that_want_it_are_checked(tmp_path, instance):
 @pytest.mark.parametrize(("says", "code"), [("s SATISFIABLE\\nv 1 2 -3 0", 20), ("s UNSATISFIABLE", 10)])
 def test_a_racer_whose_exit_code_and_output_disagree_does_not_win(tmp_path, says, code):
     formula = Instance(tmp_path / "tiny.cnf")
-    dimacs.write(dimacs.Formula.of(3, [[1, -2], [2, 3], [-1, -3]]), formula.path)
+    dimacs.write_formula(dimacs.Formula.of(3, [[1, -2], [2, 3], [-1, -3]]), formula.path)
     script(tmp_path, "torn.sh", f"printf '{says}\\n'; exit {code}")
     script(tmp_path, "good.sh", "sleep 0.3; printf 's SATISFIABLE\\nv 1 2 -3 0\\n'; exit 10")
     arms = "".join(f'[arms.{name}]\ncommand = ["./{name}.sh", "{{instance}}"]\n' for name in ("torn", "good"))
@@ -554,7 +554,7 @@ def test_a_pool_that_was_written_can_be_read_and_chosen_from(tmp_path):
     assert pool.arms["kissat"].success.verifier == "model"
     described = {name: arm.features for name, arm in pool.arms.items()}
     chooser = Preselector(described, feature_names(pool.features), policy=pool.policy, seed=pool.seed)
-    assert len(chooser.select(satzilla.compute(FORMULA, clause_graph=False).values, k=pool.k).names) == 3
+    assert len(chooser.select(satzilla.compute_features(FORMULA, clause_graph=False).values, k=pool.k).names) == 3
 
 
 def test_what_is_commented_out_in_a_new_pool_is_right_too(tmp_path):

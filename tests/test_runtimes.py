@@ -17,7 +17,7 @@ from preselect.environments.races import Races, charged
 from preselect.environments.runtimes import Runtimes, RuntimeTable, yardsticks
 from preselect.sat import runtimes
 from preselect.sat.colouring import Colouring
-from preselect.sat.dimacs import write
+from preselect.sat.dimacs import write_formula
 from preselect.sat.parametrizations import EFFECTIVE
 from preselect.study.aslib import AslibPlan, AslibSetting
 from preselect.study.results import Results
@@ -111,26 +111,26 @@ def test_the_papers_table_has_the_yardsticks_known_of_it():
 def test_run_times_are_measured_resumed_and_the_same_again(tmp_path):
     files = [tmp_path / f"{seed}.cnf" for seed in range(3)]
     for seed, path in enumerate(files):
-        write(Colouring(30, 0.25, seed).formula(), path)
+        write_formula(Colouring(30, 0.25, seed).formula(), path)
     out = tmp_path / "runs.csv"
     some = EFFECTIVE[:3]
-    first = runtimes.measure(files[:2], some, out, cutoff=0.2, workers=1)
+    first = runtimes.measure_runtimes(files[:2], some, out, cutoff=0.2, workers=1)
     text = out.read_text()
     out.write_text(text + "2.cnf,1,0.0")  # killed in the middle of a line
     heard = []
-    lines = runtimes.measure(files, some, out, cutoff=0.2, workers=1, report=heard.append)
+    lines = runtimes.measure_runtimes(files, some, out, cutoff=0.2, workers=1, report=heard.append)
     assert lines[: len(first)] == first
     assert len(lines) == 9
     assert heard == ["", "", "2.cnf"]
-    other = runtimes.measure(files, some, tmp_path / "again.csv", cutoff=0.2, workers=2)
+    other = runtimes.measure_runtimes(files, some, tmp_path / "again.csv", cutoff=0.2, workers=2)
     assert {(line.instance, line.parametrization, line.steps) for line in other if line.solved} == {
         (line.instance, line.parametrization, line.steps) for line in lines if line.solved
     }
     (tmp_path / "runs.csv.xz").write_bytes(lzma.compress(out.read_bytes()))
-    assert runtimes.read(tmp_path / "runs.csv.xz") == lines
+    assert runtimes.read_runtimes(tmp_path / "runs.csv.xz") == lines
     out.write_text(text.replace(",1\n", ",yes\n", 1))
     with pytest.raises(InputError, match=r"runs\.csv, line \d+: a run must be instance,parametrization"):
-        runtimes.read(out)
+        runtimes.read_runtimes(out)
 
 
 def test_the_saps_study_is_played_resumed_and_told(folder, tmp_path):

@@ -11,8 +11,8 @@ from preselect import InputError
 from preselect.sat import saps
 from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import Formula
-from preselect.sat.parametrizations import EFFECTIVE, PRINTED, effective
-from preselect.sat.saps import Parameters, Search, satisfies, solve
+from preselect.sat.parametrizations import EFFECTIVE, PRINTED, convert_printed
+from preselect.sat.saps import Parameters, Search, is_model, solve
 
 
 def random_formula(seed, variables=20, clauses=80, length=3):
@@ -79,10 +79,10 @@ def test_models_are_found_where_there_are_some(seed):
     found = solve(formula, seed=seed, steps=20_000)
     assert found.solved == satisfiable
     if satisfiable:
-        assert satisfies(formula, found.model)
+        assert is_model(formula, found.model)
         spoilt = found.model.copy()
         spoilt[abs(clauses[0][0]) - 1] ^= True
-        assert satisfies(formula, spoilt) == all(
+        assert is_model(formula, spoilt) == all(
             any(spoilt[abs(x) - 1] == (x > 0) for x in clause) for clause in clauses
         )
 
@@ -140,7 +140,7 @@ def test_the_papers_parametrizations_as_printed_and_as_they_acted():
     assert EFFECTIVE[2].ps == pytest.approx(1 - 0.219562)
     assert EFFECTIVE[5].wp == pytest.approx(1 - 0.271802)
     assert EFFECTIVE[18].rho == -0.955414  # rho is no probability
-    assert effective((1.2, 0.5, 0.1, 0.2)) == Parameters(1.2, 0.5, 0.1, 0.2)
+    assert convert_printed((1.2, 0.5, 0.1, 0.2)) == Parameters(1.2, 0.5, 0.1, 0.2)
 
 
 def test_colouring_instances_are_what_they_say():
@@ -166,6 +166,6 @@ def test_colouring_instances_are_what_they_say():
 
 
 def test_a_model_that_is_none_is_a_bug_and_said_so(monkeypatch):
-    monkeypatch.setattr(saps, "satisfies", lambda *_: False)
+    monkeypatch.setattr(saps, "is_model", lambda *_: False)
     with pytest.raises(RuntimeError, match="not a model"):
         solve(random_formula(0, 10, 20))

@@ -36,20 +36,20 @@ READABLE = {
 @pytest.mark.parametrize("text", READABLE.values(), ids=READABLE)
 def test_every_layout_reads_alike(text):
     expected = Formula.of(3, [[1, -2], [2, 3]])
-    assert dimacs.parse(text) == expected
-    assert dimacs.parse(text.encode()) == expected
+    assert dimacs.parse_formula(text) == expected
+    assert dimacs.parse_formula(text.encode()) == expected
 
 
 def test_formulas_without_clauses_or_literals():
-    assert list(dimacs.parse("p cnf 0 0")) == []
-    assert list(dimacs.parse("p cnf 0 2\n0 0")) == [[], []]
-    assert list(dimacs.parse("p cnf 2 3\n0 1 2 0\n0")) == [[], [1, 2], []]
+    assert list(dimacs.parse_formula("p cnf 0 0")) == []
+    assert list(dimacs.parse_formula("p cnf 0 2\n0 0")) == [[], []]
+    assert list(dimacs.parse_formula("p cnf 2 3\n0 1 2 0\n0")) == [[], [1, 2], []]
     largest = 2**31 - 1
-    assert list(dimacs.parse(f"p cnf {largest} 1\n{largest} -{largest} 0")) == [[largest, -largest]]
+    assert list(dimacs.parse_formula(f"p cnf {largest} 1\n{largest} -{largest} 0")) == [[largest, -largest]]
 
 
 def test_types():
-    formula = dimacs.parse("p cnf 3 2\n1 -2 0 2 3 0")
+    formula = dimacs.parse_formula("p cnf 3 2\n1 -2 0 2 3 0")
     assert (formula.literals.dtype, formula.starts.dtype) == (np.int32, np.int64)
     assert (formula.variables, formula.clauses) == (3, 2)
 
@@ -85,14 +85,14 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
 def test_malformed_text_is_refused_with_line_and_reason(text, message):
     with pytest.raises(InputError, match=message):
-        dimacs.parse(text, "t")
+        dimacs.parse_formula(text, "t")
 
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*none\.cnf: No such file"):
-        dimacs.read(tmp_path / "none.cnf")
+        dimacs.read_formula(tmp_path / "none.cnf")
     with pytest.raises(InputError, match=r"cannot read .*: Is a directory"):
-        dimacs.read(tmp_path)
+        dimacs.read_formula(tmp_path)
 
 
 @pytest.mark.parametrize(("suffix", "kind", "compress"), [(".gz", "gzip", gzip.compress), (".xz", "xz", lzma.compress)])
@@ -106,33 +106,33 @@ def test_compressed_files(tmp_path, suffix, kind, compress):
         tmp_path / "b.cnf.xz",
     ):  # what is in a file counts, whatever its name
         there.write_bytes(compress(text))
-        assert list(dimacs.read(there)) == [[1, -2], [2, 3]]
+        assert list(dimacs.read_formula(there)) == [[1, -2], [2, 3]]
     for damaged in (compress(text)[:-9], compress(text)[:20], compress(text)[:20] + b"\x00" * 40):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=f"incomplete or damaged {kind} file"):
-            dimacs.read(path)
+            dimacs.read_formula(path)
     for other in (text, b""):
         path.write_bytes(other)
         with pytest.raises(InputError, match=rf"is not a {kind} file, it begins with .*without \{suffix}"):
-            dimacs.read(path)
+            dimacs.read_formula(path)
 
 
 def test_errors_name_the_file(tmp_path):
     (tmp_path / "bad.cnf").write_text("p cnf 1 1\n1 2 0\n")
     with pytest.raises(InputError, match=r"bad\.cnf, line 2: "):
-        dimacs.read(tmp_path / "bad.cnf")
+        dimacs.read_formula(tmp_path / "bad.cnf")
 
 
 @given(formula=formulas(), suffix=st.sampled_from(("", ".gz", ".xz")))
 def test_what_is_written_is_read(tmp_path_factory, formula, suffix):
     path = tmp_path_factory.getbasetemp() / f"written.cnf{suffix}"
-    dimacs.write(formula, path, comments=["made for a test", "two\nlines", ""])
-    assert dimacs.read(path) == formula
+    dimacs.write_formula(formula, path, comments=["made for a test", "two\nlines", ""])
+    assert dimacs.read_formula(path) == formula
 
 
 def test_written_text(tmp_path):
     path = tmp_path / "a.cnf"
-    dimacs.write(Formula.of(3, [[1, -2], [], [3]]), path, comments=["made\nby hand", ""])
+    dimacs.write_formula(Formula.of(3, [[1, -2], [], [3]]), path, comments=["made\nby hand", ""])
     assert path.read_text() == "c made\nc by hand\nc\np cnf 3 3\n1 -2 0\n0\n3 0\n"
 
 

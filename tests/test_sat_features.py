@@ -188,7 +188,7 @@ def compute_by_definition(clauses):
 @settings(max_examples=200)
 @given(clauses=literal_lists(7))
 def test_features_are_as_defined(clauses):
-    found = features.compute(Formula.of(7, clauses)).values
+    found = features.compute_features(Formula.of(7, clauses)).values
     assert all(math.isfinite(value) for value in found.values())
     if any(clause and not any(-literal in clause for literal in clause) for clause in clauses):
         assert found == pytest.approx(compute_by_definition(clauses), rel=1e-9, abs=1e-12)
@@ -199,16 +199,16 @@ def test_features_of_a_larger_formula():
     clauses = [
         (generator.permutation(40)[: generator.integers(1, 7)] + 1) * generator.choice((-1, 1)) for _ in range(150)
     ]
-    found = features.compute(Formula.of(40, [clause.tolist() for clause in clauses])).values
+    found = features.compute_features(Formula.of(40, [clause.tolist() for clause in clauses])).values
     assert found == pytest.approx(compute_by_definition([clause.tolist() for clause in clauses]), rel=1e-9)
 
 
 def test_features_by_hand():
     # clause 1 clashes with 2 (variable 1) and 3 (variable 2), clause 2 with 3 (variable 2), clause 4 with none
-    found = features.compute(Formula.of(5, [[1, 2], [-1, 2], [-2], [3, 2, 5]])).values
+    found = features.compute_features(Formula.of(5, [[1, 2], [-1, 2], [-2], [3, 2, 5]])).values
     coefficients = [1.0, 1.0, 2 * 4 / (4 * 3), 2 / 2]
     degrees = [2, 2, 3, 1]
-    assert tuple(found) == features.NAMES
+    assert tuple(found) == features.FEATURE_NAMES
     assert (found["nvars"], found["nclauses"]) == (4, 4)
     assert found["POSNEG-RATIO-CLAUSE-mean"] == pytest.approx(3 / 4)
     assert found["POSNEG-RATIO-CLAUSE-entropy"] == pytest.approx(-(1 / 4) * math.log(1 / 4) - (3 / 4) * math.log(3 / 4))
@@ -228,7 +228,7 @@ def test_features_by_hand():
 )
 @pytest.mark.parametrize("clause_graph", [True, False])
 def test_degenerate_formulas_have_finite_features(variables, clauses, clause_graph):
-    found = features.compute(Formula.of(variables, clauses), clause_graph=clause_graph).values
+    found = features.compute_features(Formula.of(variables, clauses), clause_graph=clause_graph).values
     assert all(math.isfinite(value) for value in found.values())
     assert found["nvars"] == len({abs(l) for clause in clauses for l in clause if clause != [1, -1]})
     if found["nvars"] == 0:
@@ -237,10 +237,10 @@ def test_degenerate_formulas_have_finite_features(variables, clauses, clause_gra
 
 def test_the_clause_graph_is_optional():
     formula = Formula.of(3, [[1, 2], [-1, 3], [-2, -3]])
-    full, short = features.compute(formula), features.compute(formula, clause_graph=False)
-    left_out = [name for name in features.NAMES if name.startswith(("CG-", "cluster-coeff-"))]
+    full, short = features.compute_features(formula), features.compute_features(formula, clause_graph=False)
+    left_out = [name for name in features.FEATURE_NAMES if name.startswith(("CG-", "cluster-coeff-"))]
     assert len(left_out) == 6
-    assert list(short.values) == [name for name in features.NAMES if name not in left_out]
+    assert list(short.values) == [name for name in features.FEATURE_NAMES if name not in left_out]
     assert short.values.items() <= full.values.items()
     assert list(full.seconds) == ["size", "clauses", "variables", "variable-graph", "clause-graph"]
     assert list(short.seconds) == list(full.seconds)[:-1]
@@ -250,11 +250,11 @@ def test_the_clause_graph_is_optional():
 def test_a_clause_graph_that_would_not_fit_is_refused(monkeypatch):
     formula = Formula.of(2, [[1, 2], [1], [-1], [-1, -2]])
     monkeypatch.setattr(features, "MOST_CLASHES", 5)
-    features.compute(formula)
+    features.compute_features(formula)
     monkeypatch.setattr(features, "MOST_CLASHES", 4)
     with pytest.raises(InputError, match=r"at most 4 pairs of opposite literals .* got 5; .* clause_graph=False"):
-        features.compute(formula)
-    assert features.compute(formula, clause_graph=False).values["nclauses"] == 4
+        features.compute_features(formula)
+    assert features.compute_features(formula, clause_graph=False).values["nclauses"] == 4
 
 
 def published_features():
@@ -266,13 +266,13 @@ def published_features():
 @needs_data
 def test_the_papers_features_come_out():
     names, published = published_features()
-    assert tuple(names) == features.NAMES
+    assert tuple(names) == features.FEATURE_NAMES
     paths = sorted((DATA / "cnf").glob("*.cnf.gz"))
     assert len(paths) == 60
     for path in paths:
-        formula = dimacs.read(path)
+        formula = dimacs.read_formula(path)
         left = preprocessing.eliminate_variables(formula)
         assert (6 * left.variables, 46 * left.clauses) == (5 * formula.variables, 40 * formula.clauses)
-        found = features.compute(left).values
+        found = features.compute_features(left).values
         expected = dict(zip(names, published[path.name.removesuffix(".gz")], strict=True))
         assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)

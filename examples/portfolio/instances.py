@@ -189,7 +189,7 @@ def write_all(folder: Path, *, count: int, seed: int) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         name, formula = make(number, seed)
-        dimacs.write(formula, folder / name, [f"instance {number} of seed {seed}"])
+        dimacs.write_formula(formula, folder / name, [f"instance {number} of seed {seed}"])
         yield folder / name
 
 

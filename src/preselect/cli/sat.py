@@ -13,7 +13,7 @@ from preselect.errors import InputError
 from preselect.sat import dimacs, runtimes
 from preselect.sat import features as satzilla
 from preselect.sat.colouring import Colouring
-from preselect.sat.parametrizations import EFFECTIVE, NAMES, effective
+from preselect.sat.parametrizations import EFFECTIVE, PARAMETER_NAMES, convert_printed
 from preselect.sat.preprocessing import eliminate_variables
 from preselect.sat.saps import DEFAULT, Parameters, solve
 
@@ -42,8 +42,10 @@ def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times
     """SATzilla base features of FILES, one row each."""
     rows = []
     for path in track(files, "files"):
-        formula = dimacs.read(path)
-        found = satzilla.compute(eliminate_variables(formula) if eliminate else formula, clause_graph=clause_graph)
+        formula = dimacs.read_formula(path)
+        found = satzilla.compute_features(
+            eliminate_variables(formula) if eliminate else formula, clause_graph=clause_graph
+        )
         seconds = {f"seconds {group}": value for group, value in found.seconds.items()} if times else {}
         rows.append({"instance": path.name, **found.values, **seconds})
     if style == "json":
@@ -73,7 +75,7 @@ def solve_(
     Exit code 10 and the model in `v` lines if there is one; exit code 0 and UNKNOWN if none was found. SAPS never finds
     out that there is none.
     """
-    formula = dimacs.read(file)
+    formula = dimacs.read_formula(file)
     solve(formula, steps=1)  # compile, or load what was compiled, before the clock runs
     found = solve(formula, Parameters(alpha, rho, ps, wp), seed=seed, steps=steps, seconds=seconds)
     click.echo(f"c SAPS: {found.steps} steps, {found.seconds:.3f} s")
@@ -113,7 +115,7 @@ def generate(count: int, vertices: str, ratio: str, neighbours: int, colours: in
         n = int(generator.integers(sizes[0], sizes[1] + 1))
         power = int(generator.integers(powers[0], powers[1] + 1))
         instance = Colouring(n, 2.0**power, seed * 1_000_000 + place, neighbours, colours)
-        dimacs.write(instance.formula(), out / instance.name, [repr(instance)])
+        dimacs.write_formula(instance.formula(), out / instance.name, [repr(instance)])
     click.echo(f"{count} files in {out}", err=True)
 
 
@@ -140,7 +142,7 @@ def runtimes_(
     parametrizations = EFFECTIVE if parameters is None else _parametrizations(parameters)
     try:
         with show_progress("instances", len(files)) as bar:
-            lines = runtimes.measure(
+            lines = runtimes.measure_runtimes(
                 files, parametrizations, out, cutoff=cutoff, seed=seed, workers=workers, report=bar.advance
             )
     except KeyboardInterrupt:
@@ -151,10 +153,10 @@ def runtimes_(
 
 def _parametrizations(path: Path) -> tuple[Parameters, ...]:
     try:
-        return tuple(effective(tuple(row)) for row in json.loads(path.read_text()))
+        return tuple(convert_printed(tuple(row)) for row in json.loads(path.read_text()))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{path} must be a JSON list of rows [{', '.join(NAMES)}], got something else: {error}"
+            f"{path} must be a JSON list of rows [{', '.join(PARAMETER_NAMES)}], got something else: {error}"
         ) from None
 
 

@@ -231,7 +231,7 @@ def _read_parameters(path: Path) -> Floats:
 
 
 def _read_runs(path: Path) -> tuple[list[str], Floats, NDArray[np.bool_]]:
-    lines = runtimes.read(path)
+    lines = runtimes.read_runtimes(path)
     instances = list(dict.fromkeys(line.instance for line in lines))
     row_of = {name: row for row, name in enumerate(instances)}
     shape = (len(instances), max((line.parametrization for line in lines), default=0))

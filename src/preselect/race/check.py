@@ -37,8 +37,8 @@ def try_arms(pool: Pool, folder: Path, *, instance: str | PathLike[str] | None =
     if not _speaks_dimacs(pool):
         raise InputError("instance must be given for a pool that is not about SAT, got none; name a small, easy one")
     easy, impossible = (Instance(folder / f"{name}.cnf") for name in ("satisfiable", "unsatisfiable"))
-    dimacs.write(_SATISFIABLE, easy.path)
-    dimacs.write(_UNSATISFIABLE, impossible.path)
+    dimacs.write_formula(_SATISFIABLE, easy.path)
+    dimacs.write_formula(_UNSATISFIABLE, impossible.path)
     return [_try_both(pool, name, easy, impossible, folder) for name in pool.arms]
 
 

@@ -49,7 +49,7 @@ class Instance:
     @cached_property
     def formula(self) -> dimacs.Formula:
         """What the file holds, if it is DIMACS CNF."""
-        return dimacs.read(self.path)
+        return dimacs.read_formula(self.path)
 
 
 class Measured(NamedTuple):
@@ -72,7 +72,7 @@ def feature_names(source: FeatureSource) -> tuple[str, ...] | None:
         return None
     if source.kind == "csv":
         return _read_table(source)[0]
-    names = satzilla.NAMES if source.kind == "sat" else ()
+    names = satzilla.FEATURE_NAMES if source.kind == "sat" else ()
     return tuple(name for name in names if source.clause_graph or name not in _CLAUSE_GRAPH)
 
 
@@ -82,12 +82,12 @@ def _none(source: FeatureSource, instance: Instance) -> Values:  # noqa: ARG001 
 
 # --- SAT --------------------------------------------------------------------------------------------------------------
 
-_CLAUSE_GRAPH = {name for name in satzilla.NAMES if name.startswith(("CG", "cluster-coeff"))}
+_CLAUSE_GRAPH = {name for name in satzilla.FEATURE_NAMES if name.startswith(("CG", "cluster-coeff"))}
 
 _ALONE = """
 import json, sys
-from preselect.sat import dimacs, features
-print(json.dumps(features.compute(dimacs.read(sys.argv[1]), clause_graph=sys.argv[2] == "True").values))
+from preselect.sat import compute_features, read_formula
+print(json.dumps(compute_features(read_formula(sys.argv[1]), clause_graph=sys.argv[2] == "True").values))
 """
 
 
@@ -97,7 +97,7 @@ def _sat(source: FeatureSource, instance: Instance) -> Values:
     Reading the formula is not limited: answers could not be checked without it.
     """
     if _work(instance.formula, source.clause_graph) / _LEAST_WORK_PER_SECOND < source.seconds:
-        return dict(satzilla.compute(instance.formula, clause_graph=source.clause_graph).values)
+        return dict(satzilla.compute_features(instance.formula, clause_graph=source.clause_graph).values)
     path = fspath(instance.path.absolute())
     return _ask([sys.executable, "-c", _ALONE, path, str(source.clause_graph)], source.seconds, "the SAT features")
 

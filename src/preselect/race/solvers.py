@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from preselect.errors import InputError
 from preselect.race.tables import positive_of
-from preselect.sat.parametrizations import EFFECTIVE, NAMES
+from preselect.sat.parametrizations import EFFECTIVE, PARAMETER_NAMES
 from preselect.sat.saps import DEFAULT, Parameters
 
 # --- solvers known by name --------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ _COVERING = (2, 9, 13)  # of the paper's parametrizations: together they are fas
 
 
 def _saps(name: str, parameters: Parameters) -> Solver:
-    values = {key: getattr(parameters, key) for key in NAMES}
+    values = {key: getattr(parameters, key) for key in PARAMETER_NAMES}
     options = [word for key, value in values.items() for word in (f"--{key}", f"{value:g}")]
     limits = ("--seed", "{seed}", "--seconds", "{timeout}")
     command = (sys.executable, "-m", "preselect", "sat", "solve", "{instance}", *options, *limits)

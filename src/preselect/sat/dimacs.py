@@ -94,15 +94,15 @@ def _require_literals(literals: NDArray[Any], variables: int) -> None:
         raise InputError(f"literals must be from 1 to {variables}, or the negative of that, got {found}")
 
 
-def read(path: str | PathLike[str]) -> Formula:
+def read_formula(path: str | PathLike[str]) -> Formula:
     """Read a DIMACS CNF file, plain or compressed; what its bytes begin with says which, not only its name."""
-    return parse(read_bytes(path), fspath(path))
+    return parse_formula(read_bytes(path), fspath(path))
 
 
-def parse(text: bytes | str, name: str = "text") -> Formula:
+def parse_formula(text: bytes | str, name: str = "text") -> Formula:
     r"""Read DIMACS CNF text; `name` is what errors call it.
 
-    >>> list(parse("c two clauses\np cnf 3 2\n1 -2 0 2\n3 0\n"))
+    >>> list(parse_formula("c two clauses\np cnf 3 2\n1 -2 0 2\n3 0\n"))
     [[1, -2], [2, 3]]
     """
     content = text.encode(errors="replace") if isinstance(text, str) else text
@@ -119,7 +119,7 @@ def parse(text: bytes | str, name: str = "text") -> Formula:
     return Formula(variables, literals[:size].copy(), starts[: found + 1].copy())
 
 
-def write(formula: Formula, path: str | PathLike[str], comments: Iterable[str] = ()) -> None:
+def write_formula(formula: Formula, path: str | PathLike[str], comments: Iterable[str] = ()) -> None:
     """Write a DIMACS CNF file, compressed if the name ends in .gz or .xz; comments come first, one line each."""
     lines = [f"c {line}".rstrip() for comment in comments for line in comment.splitlines() or [""]]
     lines.append(f"p cnf {formula.variables} {formula.clauses}")

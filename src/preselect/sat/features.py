@@ -25,7 +25,7 @@ from preselect.errors import InputError
 from preselect.sat.dimacs import Formula, Integers
 from preselect.sat.preprocessing import tidy
 
-NAMES = (
+FEATURE_NAMES = (
     "nvars",
     "nclauses",
     "POSNEG-RATIO-CLAUSE-mean",
@@ -66,18 +66,18 @@ Clauses = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Features by name, in the order of `NAMES`, and the seconds that each group of them took."""
+    """Features by name, in the order of `FEATURE_NAMES`, and the seconds that each group of them took."""
 
     values: dict[str, float]
     seconds: dict[str, float]
 
 
-def compute(formula: Formula, *, clause_graph: bool = True) -> Features:
+def compute_features(formula: Formula, *, clause_graph: bool = True) -> Features:
     """The features of a formula; those named CG and cluster-coeff, which can cost most, only with the clause graph.
 
     Seconds are by group: size (and what all others build on), clauses, variables, variable-graph, clause-graph.
 
-    >>> features = compute(Formula.of(2, [[1, 2], [-1, 2], [-2]]), clause_graph=False)
+    >>> features = compute_features(Formula.of(2, [[1, 2], [-1, 2], [-2]]), clause_graph=False)
     >>> features.values["nclauses"], features.values["VCG-CLAUSE-mean"]
     (3.0, 0.8333333333333334)
     """

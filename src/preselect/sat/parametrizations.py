@@ -9,7 +9,7 @@ import numpy as np
 
 from preselect.sat.saps import Parameters
 
-NAMES = ("alpha", "rho", "ps", "wp")
+PARAMETER_NAMES = ("alpha", "rho", "ps", "wp")
 
 PRINTED = np.array(
     [
@@ -38,18 +38,18 @@ PRINTED = np.array(
 PRINTED.setflags(write=False)
 
 
-def effective(printed: tuple[float, float, float, float]) -> Parameters:
+def convert_printed(printed: tuple[float, float, float, float]) -> Parameters:
     """What a row of the table made the solver do.
 
-    >>> effective((1.48834, 0.839351, -0.219562, 0.973629)).ps
+    >>> convert_printed((1.48834, 0.839351, -0.219562, 0.973629)).ps
     0.780438
     """
     alpha, rho, ps, wp = map(float, printed)
-    return Parameters(alpha, rho, _wrapped(ps), _wrapped(wp))
+    return Parameters(alpha, rho, _wrap(ps), _wrap(wp))
 
 
-def _wrapped(probability: float) -> float:
+def _wrap(probability: float) -> float:
     return probability if probability >= 0.0 else 1.0 + probability
 
 
-EFFECTIVE: tuple[Parameters, ...] = tuple(effective(tuple(row)) for row in PRINTED)
+EFFECTIVE: tuple[Parameters, ...] = tuple(convert_printed(tuple(row)) for row in PRINTED)

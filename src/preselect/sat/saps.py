@@ -156,12 +156,12 @@ class Search:
     def model(self) -> NDArray[np.bool_]:
         """The assignment found, verified."""
         values = self._state.assignment[1:].copy()
-        if not satisfies(self.formula, values):
+        if not is_model(self.formula, values):
             raise RuntimeError("SAPS answered with an assignment that is not a model; please report this")
         return values
 
 
-def satisfies(formula: Formula, values: NDArray[np.bool_]) -> bool:
+def is_model(formula: Formula, values: NDArray[np.bool_]) -> bool:
     """Whether every clause has a true literal."""
     if len(values) != formula.variables:
         raise InputError(f"values must be one per variable, {formula.variables}, got {len(values)}")
