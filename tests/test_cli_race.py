@@ -11,7 +11,7 @@ import pytest
 from test_cli import preselect
 
 from preselect.race import read_pool
-from preselect.store import Journal, replay
+from preselect.store import Journal, verify
 
 MODEL = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
 NO_MODEL = "echo 's UNSATISFIABLE'; exit 20"
@@ -47,7 +47,7 @@ def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
     assert "3 of 3 solved" in done.stderr
     row = next(line for line in done.stderr.splitlines() if "│ other" in line)
     assert 50 < float(row.split("│")[-2]) <= 60  # it fails every time, and the limit is 20 s
-    assert replay(read_pool(path).journal).equal
+    assert verify(read_pool(path).journal).equal
 
 
 @pytest.mark.parametrize("name", ["0.cnf", "aa.cnf"])  # the first of all, and one among others

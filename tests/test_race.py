@@ -8,7 +8,7 @@ import pytest
 from preselect import InputError, PreselectError
 from preselect.race import Races, race, race_async, read_pool
 from preselect.race.summary import Tally
-from preselect.store import Journal, replay
+from preselect.store import Journal, verify
 
 FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"
 RIGHT = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
@@ -47,7 +47,7 @@ def test_racing_learns_whom_to_race(pool, formula):
     with Races(path) as races:
         chosen = [races.run(formula).chosen[0] for _ in range(30)]
     assert chosen[-10:] == [able] * 10
-    assert replay(read_pool(path).journal).equal
+    assert verify(read_pool(path).journal).equal
 
 
 def test_a_wrong_answer_does_not_end_the_race(pool, formula):
@@ -117,7 +117,7 @@ def test_what_a_former_process_left_unfinished_is_void(pool, formula):
     path = pool({"one": RIGHT, "other": RIGHT})
     with Races(path) as races:
         races.run(formula)
-        races.learner.select(dict.fromkeys(races.learner.chooser.context), 2)
+        races.learner.select(dict.fromkeys(races.learner.preselector.context), 2)
     race(path, formula)
     assert [kind for kind, _ in outcomes(path)] == ["winner", "void", "winner"]
 
@@ -129,7 +129,7 @@ def test_arms_join_and_leave_with_the_pool(pool, formula):
     assert set(raced.chosen) == {"c", "d"}
     path = pool({**arms, "c": RIGHT}, head="k = 3")
     assert set(race(path, formula).chosen) == {"a", "b", "c"}
-    assert replay(read_pool(path).journal).equal
+    assert verify(read_pool(path).journal).equal
 
 
 @pytest.mark.parametrize(

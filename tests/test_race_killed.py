@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from preselect.race import read_pool
-from preselect.store import Journal, Learner, replay
+from preselect.store import Journal, Learner, verify
 
 MOMENTS = 50
 RACER = "setsid sleep 60 & sleep 0.0{tenths}; printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
@@ -74,14 +74,14 @@ def test_killed_at_any_moment_nothing_is_lost_or_learnt_twice_and_nobody_survive
     for one in acknowledged:
         assert outcomes[one["decision"]]["names"] == [one["winner"]]
     assert max(written.values()) == 1
-    again = replay(journal_path)
+    again = verify(journal_path)
     assert again.equal, again.difference
     with Learner.open(journal_path, make=lambda: None) as learner:
-        policy = learner.chooser.policy
+        policy = learner.preselector.policy
         assert policy.observations == sum(body["kind"] == "winner" for body in outcomes.values())
         assert policy.rounds == len(written) + len(learner.unfinished())
-        kept = learner.chooser.to_bytes()
+        kept = learner.preselector.to_bytes()
         learner.snapshot()
-    assert replay(journal_path).equal
+    assert verify(journal_path).equal
     with Journal.read(journal_path) as journal:
         assert journal.snapshots()[0].state == kept

@@ -18,7 +18,7 @@ from preselect.race.account import AT_LEAST, EXACT, LIMIT, Known, Race, best_sin
 from preselect.race.report import write_report
 from preselect.reports.html import write_page
 from preselect.reports.weights import INTERCEPT, weights_of
-from preselect.store import Journal, Learner, replay
+from preselect.store import Journal, Learner, verify
 
 SOLVERS = {"cadical": {"cdcl": 1.0}, "saps": {"cdcl": 0.0}, "kissat": {"cdcl": 1.0}}
 ENDINGS = ("killed", "finished late", "timeout", "memory", "crashed", "wrong answer", "no answer")
@@ -48,7 +48,7 @@ def play(learner, races, *, seed=0):
     """Races that end in every way; answers what the page should count, by the test's own book."""
     generator, book = random.Random(seed), Counter()
     for place in range(races):
-        values = [generator.uniform(0, 9) for _ in learner.chooser.context]
+        values = [generator.uniform(0, 9) for _ in learner.preselector.context]
         entry = learner.select(values, k=2, label=f"{place}.cnf")
         first, second = generator.sample(entry.decision.names, 2)
         how = generator.choice(["won", "won", "won", "nobody", "void"])
@@ -331,7 +331,7 @@ def test_weights_are_those_by_which_arms_are_scored():
 def test_the_page_shows_the_weights_of_the_last_state(path, out):
     with opened(path) as learner:
         play(learner, 40)
-        theta, deviations = learner.chooser.policy.theta.copy(), np.sqrt(np.diagonal(learner.chooser.policy.P))
+        theta, deviations = learner.preselector.policy.theta.copy(), np.sqrt(np.diagonal(learner.preselector.policy.P))
     rows = written(path, out).table("", INTERCEPT, "size", "ratio")
     assert [row[""] for row in rows] == ["feature cdcl", *SOLVERS]
     cells = [row[name] for row in rows for name in (INTERCEPT, "size", "ratio")]
@@ -348,7 +348,7 @@ def test_of_many_context_features_the_clearest_are_shown(path, out):
     names = [f"f{place:02}" for place in range(40)]
     with opened(path, context=names) as learner:
         play(learner, 30)
-        theta, variances = learner.chooser.policy.theta, np.diagonal(learner.chooser.policy.P)
+        theta, variances = learner.preselector.policy.theta, np.diagonal(learner.preselector.policy.P)
         ratios = (np.abs(theta) / np.sqrt(variances)).reshape(-1, 41)[:, 1:].max(axis=0)
     page = written(path, out)
     clearest = sorted(np.array(names)[np.argsort(-ratios)[:12]])
@@ -514,11 +514,11 @@ def test_a_race_may_go_on_meanwhile(path, out, caplog):
         entry = learner.select([1.0, 2.0], k=2)
         before = learner.journal.last
         assert tiles(path, out)["unfinished"] == "1"
-        assert read_account(path).chooser.to_bytes() == learner.chooser.to_bytes()
+        assert read_account(path).chooser.to_bytes() == learner.preselector.to_bytes()
         learner.learn(entry, winner=entry.decision.names[0])
         assert learner.journal.last == before + 1
         assert tiles(path, out)["unfinished"] == "0"
-    assert replay(path).equal
+    assert verify(path).equal
     assert not caplog.records
 
 

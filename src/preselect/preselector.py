@@ -44,7 +44,7 @@ class NamedDecision(Decision):
         return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
 
 
-def require_told(
+def require_one_outcome(
     winner: str | None, ranking: Iterable[str] | None, outcome: Outcome | None, after: float | None
 ) -> None:
     """Check that one way to tell what came of a decision is given, and a time with a winner only."""
@@ -65,11 +65,11 @@ class Preselector:
 
     `policy` is a name with or without parameters, as in "newton(beta=1.0)"; `preselect policies` lists them.
 
-    >>> chooser = Preselector(["a", "b", "c"], context=["size"], seed=0)
-    >>> decision = chooser.select({"size": 3.0}, k=2)
-    >>> chooser.learn(decision, winner=decision.names[1])
-    >>> chooser.add("d")
-    >>> sorted(chooser.scores({"size": 1.0}))
+    >>> preselector = Preselector(["a", "b", "c"], context=["size"], seed=0)
+    >>> decision = preselector.select({"size": 3.0}, k=2)
+    >>> preselector.learn(decision, winner=decision.names[1])
+    >>> preselector.add("d")
+    >>> sorted(preselector.scores({"size": 1.0}))
     ['a', 'b', 'c', 'd']
     """
 
@@ -151,7 +151,7 @@ class Preselector:
 
         `after` goes with a winner: how long the race took, as a share of its time limit.
         """
-        require_told(winner, ranking, outcome, after)
+        require_one_outcome(winner, ranking, outcome, after)
         if not isinstance(decision, NamedDecision):
             raise InputError(f"decision must be what select returned, got {decision!r:.80}")
         if winner is not None:
@@ -177,12 +177,12 @@ class Preselector:
 
     def to_bytes(self) -> bytes:
         """What `save` writes; equal states give equal bytes."""
-        return state.packed("Preselector", *self._parts())
+        return state.pack("Preselector", *self._parts())
 
     @classmethod
     def from_bytes(cls, content: bytes, source: str | PathLike[str] = "content") -> Self:
         """Make again what `to_bytes` gave; errors name the source that the bytes are from."""
-        return cls._restore(state.unpacked(content, source).expect("Preselector"))
+        return cls._restore(state.unpack(content, source).expect("Preselector"))
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         policy_header, policy_arrays = self.policy._collect_state()
@@ -202,27 +202,29 @@ class Preselector:
     def _restore(cls, file: state.StateFile) -> Self:
         try:
             header, arrays = dict(file.header), dict(file.arrays)
-            chooser = cls.__new__(cls)
-            chooser.context, chooser.features = list(header["context"]), list(header["features"])
-            chooser.identity, chooser._capacity = bool(header["identity"]), int(header["capacity"])
-            chooser._position = {name: position for position, name in enumerate(header["arms"])}
-            chooser._values = _shaped(arrays["values"], (len(chooser._position), len(chooser.features)))
-            chooser._arm_scaling, chooser._context_scaling = (
-                Scaling(len(chooser.features)),
-                Scaling(len(chooser.context)),
+            preselector = cls.__new__(cls)
+            preselector.context, preselector.features = list(header["context"]), list(header["features"])
+            preselector.identity, preselector._capacity = bool(header["identity"]), int(header["capacity"])
+            preselector._position = {name: position for position, name in enumerate(header["arms"])}
+            preselector._values = _shaped(arrays["values"], (len(preselector._position), len(preselector.features)))
+            preselector._arm_scaling, preselector._context_scaling = (
+                Scaling(len(preselector.features)),
+                Scaling(len(preselector.context)),
             )
-            chooser._arm_scaling.seen = _shaped(arrays["arm_scaling"], chooser._arm_scaling.seen.shape)
-            chooser._context_scaling.seen = _shaped(arrays["context_scaling"], chooser._context_scaling.seen.shape)
+            preselector._arm_scaling.seen = _shaped(arrays["arm_scaling"], preselector._arm_scaling.seen.shape)
+            preselector._context_scaling.seen = _shaped(
+                arrays["context_scaling"], preselector._context_scaling.seen.shape
+            )
             kind = Policy._kinds.get(header["policy"]["kind"])
             if kind is None:
                 raise ValueError(f"its policy, {header['policy']['kind']}, has not been imported")
             inner = {
                 name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")
             }
-            chooser.policy = kind._restore(state.StateFile(file.path, file.kind, header["policy"], inner))
+            preselector.policy = kind._restore(state.StateFile(file.path, file.kind, header["policy"], inner))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{file.path} is not a complete Preselector state: {error}") from None
-        return chooser
+        return preselector
 
     def __repr__(self) -> str:
         return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"

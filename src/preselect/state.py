@@ -38,7 +38,7 @@ class StateFile:
         return self
 
 
-def packed(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
     """The content of a state file; equal states give equal bytes."""
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header})
     pickled = [name for name, array in arrays.items() if array.dtype.hasobject]
@@ -51,7 +51,7 @@ def packed(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
 
 def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write a state file, whole or not at all."""
-    write_whole(path, packed(kind, header, arrays))
+    write_whole(path, pack(kind, header, arrays))
 
 
 def read(path: str | os.PathLike[str]) -> StateFile:
@@ -63,11 +63,11 @@ def read(path: str | os.PathLike[str]) -> StateFile:
         raise StateFileError(f"there is no file {source}") from None
     except OSError:
         raise _unreadable(source) from None
-    return unpacked(content, source)
+    return unpack(content, source)
 
 
-def unpacked(content: bytes, source: str | os.PathLike[str]) -> StateFile:
-    """What `packed` put into these bytes; errors name the source that they are from."""
+def unpack(content: bytes, source: str | os.PathLike[str]) -> StateFile:
+    """What `pack` put into these bytes; errors name the source that they are from."""
     path = Path(source)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:

@@ -21,7 +21,7 @@ from preselect import state
 from preselect import store as journals
 from preselect.files import write_whole
 from preselect.policies import registry
-from preselect.store.values import encoded
+from preselect.store.values import encode
 
 _LONG = 2000  # events, from which on a replay takes long enough to tell how far it is
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
@@ -52,7 +52,7 @@ def show(journal: Path, last: int, style: str) -> None:
     with journals.Journal.read(journal) as source:
         found = {**_summary(source), "last": [_line(*pair) for pair in source.last_rounds(last)]}
     if style == "json":
-        click.echo(json.dumps(json.loads(encoded(found, "journal")), indent=2))
+        click.echo(json.dumps(json.loads(encode(found, "journal")), indent=2))
     else:
         _print(found)
 
@@ -100,7 +100,7 @@ def replay(journal: Path, policy: str | None) -> None:
     if policy is not None:
         registry.parse(policy)
     with _progress() as report:
-        found = journals.replay(journal, report=report)
+        found = journals.verify(journal, report=report)
     if not found.equal:
         click.echo(_printable(f"{journal} does not come out again: {found.difference}"))
         sys.exit(1)
@@ -111,7 +111,7 @@ def replay(journal: Path, policy: str | None) -> None:
 
 
 def _summary(source: journals.Journal) -> dict[str, Any]:
-    header = state.unpacked(source.about.genesis, source.path).header
+    header = state.unpack(source.about.genesis, source.path).header
     joined = [str(event.body["name"]) for event in source.events() if event.kind == "arm"]
     decisions, outcomes, plays, wins = 0, Counter[str](), Counter[str](), Counter[str]()
     for made, told in source.rounds():
@@ -143,7 +143,7 @@ def _print(found: dict[str, Any]) -> None:
     outcomes = ", ".join(f"{count} {kind}" for kind, count in found["outcomes"].items()) or "no outcomes"
     for line in (
         f"{found['journal']}, begun {found['created']}",
-        f"about: {encoded(found['about'], 'about')}",
+        f"about: {encode(found['about'], 'about')}",
         f"policy: {found['policy']}",
         f"context: {', '.join(found['context']) or 'none'}",
         f"{found['decisions']} decisions: {outcomes}, {found['unfinished']} unfinished",
@@ -195,7 +195,7 @@ def _ranked(told: journals.Event | None) -> list[str]:
 
 
 def _csv_lines(source: journals.Journal) -> Iterator[str]:
-    features = state.unpacked(source.about.genesis, source.path).header["context"]
+    features = state.unpack(source.about.genesis, source.path).header["context"]
     yield _csv([*_COLUMNS, *(f"context.{name}" for name in features)])
     for made, told in source.rounds():
         line = _line(made, told)
@@ -213,7 +213,7 @@ def _json_lines(source: journals.Journal) -> Iterator[str]:
     for made, told in source.rounds():
         more = {name: made.body[name] for name in ("k", "eligible", "context", "scores", "widths", "round")}
         ended = {"ended": _time(told.at), "details": told.body["details"]} if told else {"ended": None, "details": None}
-        yield encoded({**_line(made, told), **more, **ended}, "round") + "\n"
+        yield encode({**_line(made, told), **more, **ended}, "round") + "\n"
 
 
 def _time(seconds: float) -> str:

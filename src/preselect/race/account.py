@@ -124,7 +124,7 @@ def read_account(path: str | PathLike[str]) -> Account:
             begun=journal.about.created,
             until=journal.about.created if last is None else last.at,
             about=journal.about.description,
-            chooser=Learner(journal).chooser,  # never closed: it would want to keep a snapshot
+            chooser=Learner(journal).preselector,  # never closed: it would want to keep a snapshot
             races=[Race.of(made, told) for made, told in journal.rounds()],
         )
 

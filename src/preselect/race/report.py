@@ -30,7 +30,7 @@ from preselect.race.account import (
 from preselect.reports.html import image, page, table, write_page
 from preselect.reports.weights import Weights, weights_of
 from preselect.store.apply import NO_WINNER, RANKING, VOID, WINNER
-from preselect.store.values import encoded
+from preselect.store.values import encode
 
 _STYLE = """
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0 }
@@ -87,7 +87,7 @@ def _note(text: str) -> str:
 
 
 def _origin(account: Account) -> str:
-    about = f"; {escape(encoded(account.about, 'about'))}" if account.about else ""
+    about = f"; {escape(encode(account.about, 'about'))}" if account.about else ""
     return _note(f"{escape(str(account.path))}, begun {_time(account.begun)}, as of {_time(account.until)}{about}")
 
 

@@ -147,13 +147,13 @@ class Races:
         def unknown() -> NoReturn:
             raise error
 
-        return self._begun(unknown).chooser.context
+        return self._begun(unknown).preselector.context
 
     def _opened(self, values: Values) -> Learner:
         learner = self._begun(lambda: _chooser(self.pool, values))
-        if set(learner.chooser.context) != set(values):
+        if set(learner.preselector.context) != set(values):
             raise InputError(
-                f"features must be {learner.chooser.context}, with which {self.pool.journal} was begun, "
+                f"features must be {learner.preselector.context}, with which {self.pool.journal} was begun, "
                 f"got {list(values)}; name another journal in {self.pool.path}"
             )
         return learner
@@ -278,7 +278,7 @@ def _bring_up_to_date(learner: Learner, pool: Pool) -> None:
 
 
 def _require_same_features(learner: Learner, arm: Arm, pool: Pool) -> None:
-    kept = learner.chooser.arm(arm.name)
+    kept = learner.preselector.arm(arm.name)
     if arm.features != {name: value for name, value in kept.items() if value is not None}:
         raise JournalError(
             f"features of {arm.name} must be {kept}, as {pool.journal} has them, got {dict(arm.features)}; "

@@ -1,20 +1,20 @@
 """The journal of decisions and outcomes, and the learner whose every step is in it."""
 
 from preselect.store.journal import Event, Journal
-from preselect.store.learner import Entry, Learner, Recovered
+from preselect.store.learner import Entry, Learner, Recovery
 from preselect.store.rounds import Round, RoundCounts, count_rounds, read_rounds
-from preselect.store.verify import Replay, replay
+from preselect.store.verify import Verification, verify
 
 __all__ = [
     "Entry",
     "Event",
     "Journal",
     "Learner",
-    "Recovered",
-    "Replay",
+    "Recovery",
     "Round",
     "RoundCounts",
+    "Verification",
     "count_rounds",
     "read_rounds",
-    "replay",
+    "verify",
 ]

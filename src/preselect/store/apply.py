@@ -8,14 +8,14 @@ import numpy as np
 from preselect.decision import Decision
 from preselect.errors import InputError, JournalError
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.preselector import NamedDecision, Preselector, require_told
+from preselect.preselector import NamedDecision, Preselector, require_one_outcome
 from preselect.store.journal import Event, Journal
-from preselect.store.values import encoded
+from preselect.store.values import encode
 
 WINNER, RANKING, NO_WINNER, VOID = "winner", "ranking", "no-winner", "void"
 
 
-def described(decision: NamedDecision) -> dict[str, Any]:
+def describe(decision: NamedDecision) -> dict[str, Any]:
     """What the journal says of a decision beside its numbers, from which it is made again."""
     return {
         "chosen": list(decision.names),
@@ -27,12 +27,12 @@ def described(decision: NamedDecision) -> dict[str, Any]:
     }
 
 
-def numbers_of(decision: NamedDecision) -> bytes:
+def pack_numbers(decision: NamedDecision) -> bytes:
     """Its scores, widths and rows, to the last bit."""
     return decision.numbers.astype("<f8").tobytes()
 
 
-def decision_of(event: Event) -> NamedDecision:
+def rebuild_decision(event: Event) -> NamedDecision:
     """The decision as it was made."""
     try:
         body, numbers = event.body, np.frombuffer(event.numbers, dtype="<f8").astype(np.float64)
@@ -44,7 +44,7 @@ def decision_of(event: Event) -> NamedDecision:
         raise JournalError(f"event {event.number} is damaged, it is no whole decision: {error}") from None
 
 
-def told(
+def name_outcome(
     decision: NamedDecision,
     winner: str | None,
     ranking: Iterable[str] | None,
@@ -52,7 +52,7 @@ def told(
     after: float | None,
 ) -> tuple[str, list[str], float | None]:
     """Kind, names and time of an outcome, which is checked."""
-    require_told(winner, ranking, outcome, after)
+    require_one_outcome(winner, ranking, outcome, after)
     if winner is not None:
         kind, names = WINNER, [winner]
     elif ranking is not None:
@@ -62,7 +62,7 @@ def told(
     else:
         kind, names = _kind(outcome), _ranked(decision, outcome)
         after = outcome.after  # type: ignore[union-attr]  # _kind has checked it
-    return kind, names, outcome_of(decision, kind, names, after).after
+    return kind, names, make_outcome(decision, kind, names, after).after
 
 
 def _kind(outcome: Outcome | None) -> str:
@@ -78,7 +78,7 @@ def _ranked(decision: NamedDecision, outcome: Outcome | None) -> list[str]:
     return [decision.names[place] for place in outcome.positions(decision.arms)]
 
 
-def outcome_of(decision: NamedDecision, kind: str, names: list[str], after: float | None) -> Outcome:
+def make_outcome(decision: NamedDecision, kind: str, names: list[str], after: float | None) -> Outcome:
     """An outcome by kind and names, as the journal keeps it."""
     strangers = [name for name in names if name not in decision.names]
     if strangers:
@@ -99,32 +99,32 @@ def outcome_of(decision: NamedDecision, kind: str, names: list[str], after: floa
     raise InputError(f"kind of an outcome must be {WINNER}, {RANKING}, {NO_WINNER} or {VOID}, got {kind!r:.80}")
 
 
-def teach(chooser: Preselector, decision: NamedDecision, outcome: Outcome) -> InputError | None:
+def teach(preselector: Preselector, decision: NamedDecision, outcome: Outcome) -> InputError | None:
     """Learn from an outcome; answers why it taught nothing if its numbers were refused, then as in every replay."""
     try:
-        chooser.learn(decision, outcome=outcome)
+        preselector.learn(decision, outcome=outcome)
     except InputError as refused:
         return refused
     return None
 
 
-def take(chooser: Preselector, journal: Journal, event: Event) -> str | None:
+def apply_event(preselector: Preselector, journal: Journal, event: Event) -> str | None:
     """Do what an event did; answers in what a decision that is made again differs from the recorded one."""
     try:
         body = event.body
         if event.kind == "arm":
-            chooser.add(body["name"], body["features"])
+            preselector.add(body["name"], body["features"])
         elif event.kind == "decision":
-            return _difference(event, chooser.select(body["context"], body["k"], eligible=body["eligible"]))
+            return _difference(event, preselector.select(body["context"], body["k"], eligible=body["eligible"]))
         else:
-            decision = decision_of(_decided(journal, event))
-            teach(chooser, decision, outcome_of(decision, body["kind"], body["names"], body.get("after")))
+            decision = rebuild_decision(_find_decision(journal, event))
+            teach(preselector, decision, make_outcome(decision, body["kind"], body["names"], body.get("after")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"event {event.number} of {journal.path} cannot be taken in again: {error}") from None
     return None
 
 
-def _decided(journal: Journal, outcome: Event) -> Event:
+def _find_decision(journal: Journal, outcome: Event) -> Event:
     event = journal.event(outcome.decision or 0)
     if event is None or event.kind != "decision":
         raise ValueError(f"it is the outcome of event {outcome.decision}, which is no decision")
@@ -133,9 +133,9 @@ def _decided(journal: Journal, outcome: Event) -> Event:
 
 def _difference(event: Event, again: NamedDecision) -> str | None:
     where = f"decision {event.number} ({event.body['label']})"
-    for name, value in described(again).items():
-        if encoded(value, name) != encoded(event.body.get(name), name):  # as texts, because NaN is not equal to itself
+    for name, value in describe(again).items():
+        if encode(value, name) != encode(event.body.get(name), name):  # as texts, because NaN is not equal to itself
             return f"{where}: {name} was {event.body.get(name)}, made again it is {value}"
-    if numbers_of(again) != event.numbers:
+    if pack_numbers(again) != event.numbers:
         return f"{where}: the joint features of the chosen arms are others when it is made again"
     return None

@@ -63,10 +63,10 @@ _REASONS = {  # by how the names of SQLite's errors begin
 }
 
 
-def located(path: str | os.PathLike[str]) -> Path:
+def locate(path: str | os.PathLike[str]) -> Path:
     """Where a journal is, links followed, so that its lock is the same by every name."""
     place = Path(os.path.realpath(path))
-    with explained(place):
+    with explain_errors(place):
         if place.exists() and not place.is_file():
             raise JournalError(f"{place} must be a file to be a journal, got a folder or a device; name another")
         if place.exists() and 0 < place.stat().st_size < _SMALLEST:
@@ -75,7 +75,7 @@ def located(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def connected(place: Path, options: str) -> Iterator[sqlite3.Connection]:
+def connect(place: Path, options: str) -> Iterator[sqlite3.Connection]:
     """A connection; statements are committed one by one except in a `transaction`."""
     connection = sqlite3.connect(
         f"{place.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
@@ -86,11 +86,11 @@ def connected(place: Path, options: str) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def reading(place: Path, resources: ExitStack) -> sqlite3.Connection:
+def open_reader(place: Path, resources: ExitStack) -> sqlite3.Connection:
     """A connection that sees the file as it is now, and goes on seeing it so."""
     with ExitStack() as attempt:
         # not mode=ro, which leaves files behind that it has no right to take away
-        connection = attempt.enter_context(connected(place, "mode=rw"))
+        connection = attempt.enter_context(connect(place, "mode=rw"))
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN")
         try:
@@ -100,7 +100,7 @@ def reading(place: Path, resources: ExitStack) -> sqlite3.Connection:
         else:
             resources.enter_context(attempt.pop_all())
             return connection
-    return resources.enter_context(connected(place, "mode=ro&immutable=1"))
+    return resources.enter_context(connect(place, "mode=ro&immutable=1"))
 
 
 def _require_nothing_pending(place: Path) -> None:
@@ -112,9 +112,9 @@ def _require_nothing_pending(place: Path) -> None:
         )
 
 
-def writing(place: Path, resources: ExitStack) -> sqlite3.Connection:
+def open_writer(place: Path, resources: ExitStack) -> sqlite3.Connection:
     """A connection whose commits are on disk when they return."""
-    connection = resources.enter_context(connected(place, "mode=rwc"))
+    connection = resources.enter_context(connect(place, "mode=rwc"))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
@@ -155,19 +155,19 @@ def begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> N
         "created": time.time(),
         "genesis": zlib.compress(genesis),
         "description": description,
-        "software": json.dumps(software()),
+        "software": json.dumps(list_versions()),
     }
     connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
 
 
-def software() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """What the last bits of numbers may depend on."""
     return {"preselect": preselect.__version__, "numpy": np.__version__, "machine": platform.machine()}
 
 
 @contextmanager
-def explained(place: Path) -> Iterator[None]:
+def explain_errors(place: Path) -> Iterator[None]:
     """Turn what SQLite and the system say into one sentence."""
     try:
         yield

@@ -21,9 +21,9 @@ from typing import Any, Self
 
 from preselect.errors import JournalError, StateFileError
 from preselect.store import database
-from preselect.store.database import explained, transaction
-from preselect.store.lock import locked
-from preselect.store.values import decoded, encoded
+from preselect.store.database import explain_errors, transaction
+from preselect.store.lock import lock
+from preselect.store.values import decode, encode
 
 _COLUMNS = ("number", "at", "kind", "decision", "body", "numbers", "digest")
 _EVENT = f"SELECT {', '.join(_COLUMNS)} FROM events"
@@ -53,7 +53,7 @@ class Event:
     def body(self) -> dict[str, Any]:
         """What happened."""
         try:
-            found = decoded(self.text)
+            found = decode(self.text)
         except (TypeError, ValueError):
             found = None
         if not isinstance(found, dict) or not _PARTS[self.kind] <= set(found):
@@ -63,7 +63,7 @@ class Event:
     @cached_property
     def numbers(self) -> bytes:
         """The block of numbers of a decision."""
-        return _inflated(self.packed, JournalError(f"event {self.number} is damaged: its numbers cannot be read"))
+        return _inflate(self.packed, JournalError(f"event {self.number} is damaged: its numbers cannot be read"))
 
     def follows(self, digest: bytes) -> bool:
         """Whether this is what was written after the event with the digest."""
@@ -80,7 +80,7 @@ class Snapshot:
     @property
     def state(self) -> bytes:
         """What Preselector.to_bytes gave."""
-        return _inflated(self.packed, StateFileError(f"the snapshot after event {self.after} cannot be read"))
+        return _inflate(self.packed, StateFileError(f"the snapshot after event {self.after} cannot be read"))
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ class Journal:
         cls, path: str | os.PathLike[str], *, genesis: Callable[[], bytes], description: Mapping[str, Any] | None = None
     ) -> Self:
         """Open the journal as its only writer; one that is not there begins with what `genesis` gives."""
-        place, about = database.located(path), encoded(description or {}, "description")
+        place, about = database.locate(path), encode(description or {}, "description")
         with ExitStack() as resources:
-            with explained(place):
-                resources.enter_context(locked(place))
+            with explain_errors(place):
+                resources.enter_context(lock(place))
                 begun = _is_begun(place)
             content = b"" if begun else genesis()  # before there is a file, because it may refuse
-            with explained(place):
-                connection = database.writing(place, resources)
+            with explain_errors(place):
+                connection = database.open_writer(place, resources)
                 with transaction(connection):
                     if not begun:
                         database.begin(connection, content, about)
@@ -133,12 +133,12 @@ class Journal:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Open the journal for reading, whether or not somebody is writing; nothing is created."""
-        place = database.located(path)
+        place = database.locate(path)
         with ExitStack() as resources:
-            with explained(place):
+            with explain_errors(place):
                 if not place.exists():
                     raise JournalError(f"there is no journal {place}")
-                connection = database.reading(place, resources)
+                connection = database.open_reader(place, resources)
                 if not database.is_begun(connection, place):
                     raise JournalError(f"{place} is not a journal, it is empty; name another file")
             journal = cls(place, connection, resources)
@@ -149,10 +149,10 @@ class Journal:
         self, kind: str, body: Mapping[str, Any], *, decision: int | None = None, numbers: bytes | None = None
     ) -> int:
         """Add an event, which is on disk when this returns its number."""
-        number, at, text = self.last + 1, time.time(), encoded(body, kind)
+        number, at, text = self.last + 1, time.time(), encode(body, kind)
         packed = None if numbers is None else zlib.compress(numbers)
         digest = _digest(self._digest, number, at, kind, decision, text, packed)
-        with explained(self.path), transaction(self._connection) as connection:
+        with explain_errors(self.path), transaction(self._connection) as connection:
             row = (number, at, kind, decision, text, packed, digest)
             connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self.last, self._digest = number, digest
@@ -160,7 +160,7 @@ class Journal:
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """The events after one, in order."""
-        with explained(self.path):
+        with explain_errors(self.path):
             for row in self._connection.execute(f"{_EVENT} WHERE number > ? ORDER BY number", (after,)):
                 yield Event(*row)
 
@@ -184,29 +184,29 @@ class Journal:
         """The last so many of them, in order."""
         return list(self._pairs("ORDER BY made.number DESC LIMIT ?", count))[::-1]
 
-    def keep(self, state: bytes) -> None:
+    def keep_snapshot(self, state: bytes) -> None:
         """Keep a snapshot of the state after the last event; only the newest ones stay."""
         packed = zlib.compress(state, 1)
-        with explained(self.path), transaction(self._connection) as connection:
+        with explain_errors(self.path), transaction(self._connection) as connection:
             connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (self.last, packed))
             newest = "SELECT after FROM snapshots ORDER BY after DESC LIMIT ?"
             connection.execute(f"DELETE FROM snapshots WHERE after NOT IN ({newest})", (_SNAPSHOTS_KEPT,))
 
     def snapshots(self) -> list[Snapshot]:
         """The snapshots that are kept, newest first."""
-        with explained(self.path):
+        with explain_errors(self.path):
             rows = self._connection.execute("SELECT after, state FROM snapshots ORDER BY after DESC")
             return [Snapshot(*row) for row in rows]
 
-    def damage(self) -> str | None:
+    def find_damage(self) -> str | None:
         """What SQLite finds wrong with the file, also in parts that are not read otherwise."""
-        with explained(self.path):
+        with explain_errors(self.path):
             found = str(self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
         return None if found == "ok" else found
 
     def close(self) -> None:
         """Let the journal go; another process may write it."""
-        with explained(self.path):
+        with explain_errors(self.path):
             self._resources.close()
 
     def __enter__(self) -> Self:
@@ -216,24 +216,24 @@ class Journal:
         self.close()
 
     def _first(self, which: str, *values: int) -> Event | None:
-        with explained(self.path):
+        with explain_errors(self.path):
             row = self._connection.execute(f"{_EVENT} {which}", values).fetchone()
         return None if row is None else Event(*row)
 
     def _pairs(self, which: str, *values: int) -> Iterator[tuple[Event, Event | None]]:
         columns = ", ".join(f"{side}.{name}" for side in ("made", "told") for name in _COLUMNS)
         pairs = "events made LEFT JOIN events told ON told.decision = made.number"
-        with explained(self.path):
+        with explain_errors(self.path):
             query = f"SELECT {columns} FROM {pairs} WHERE made.kind = 'decision' {which}"
             for row in self._connection.execute(query, values):
                 made, told = row[: len(_COLUMNS)], row[len(_COLUMNS) :]
                 yield Event(*made), None if told[0] is None else Event(*told)
 
     def _about(self) -> About:
-        with explained(self.path):
+        with explain_errors(self.path):
             found = dict(self._connection.execute("SELECT name, value FROM about").fetchall())
         try:
-            description, software = decoded(found["description"]), decoded(found["software"])
+            description, software = decode(found["description"]), decode(found["software"])
             return About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
         except (KeyError, TypeError, ValueError, zlib.error) as error:
             raise JournalError(f"{self.path} is damaged, it does not say what it is about: {error!r}") from None
@@ -242,7 +242,7 @@ class Journal:
 def _is_begun(place: Path) -> bool:
     if not place.exists():
         return False
-    with database.connected(place, "mode=rw") as connection:
+    with database.connect(place, "mode=rw") as connection:
         return database.is_begun(connection, place)
 
 
@@ -253,7 +253,7 @@ def _digest(
     return hashlib.sha256(previous + written + (packed or b"")).digest()
 
 
-def _inflated(packed: bytes | None, problem: Exception) -> bytes:
+def _inflate(packed: bytes | None, problem: Exception) -> bytes:
     try:
         return zlib.decompress(packed or b"")
     except (TypeError, zlib.error):

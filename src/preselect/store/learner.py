@@ -29,11 +29,11 @@ class Entry:
     @classmethod
     def of(cls, event: Event) -> Self:
         """The entry that an event is."""
-        return cls(event.number, apply.decision_of(event), str(event.body["label"]))
+        return cls(event.number, apply.rebuild_decision(event), str(event.body["label"]))
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovery:
     """What opening a journal found.
 
     How many events were taken in since the last snapshot, how many decisions wait for their outcome, and in what the
@@ -59,7 +59,7 @@ class Learner:
     ...         entry = learner.select(k=2, label="first.cnf")
     ...     with Learner.open(f"{folder}/race.journal", make=make) as learner:
     ...         learner.learn(entry.number, winner=entry.decision.names[0], details={"seconds": 0.5})
-    ...         learner.chooser.policy
+    ...         learner.preselector.policy
     Newton(d=3, rounds=1, observations=1)
     """
 
@@ -67,10 +67,12 @@ class Learner:
         self.journal = journal
         self._every = integer(snapshot_every, "snapshot_every", 1)
         self._broken, self._closed = "", False
-        self._chooser, self._kept = _restored(journal)
-        differences = [apply.take(self._chooser, journal, event) for event in journal.events(after=self._kept)]
+        self._preselector, self._kept = _restore(journal)
+        differences = [
+            apply.apply_event(self._preselector, journal, event) for event in journal.events(after=self._kept)
+        ]
         first = next((difference for difference in differences if difference), None)
-        self.recovered = Recovered(len(differences), len(journal.unfinished()), first)
+        self.recovery = Recovery(len(differences), len(journal.unfinished()), first)
         if first:
             _log.warning("%s: %s; the recorded decision counts", journal.path, first)
 
@@ -92,14 +94,14 @@ class Learner:
             raise
 
     @property
-    def chooser(self) -> Preselector:
+    def preselector(self) -> Preselector:
         """The preselector, to look at: what is done to it directly is not in the journal."""
-        return self._chooser
+        return self._preselector
 
     @property
     def arms(self) -> list[str]:
         """Names of the arms, in the order in which they joined."""
-        return self._chooser.arms
+        return self._preselector.arms
 
     @property
     def about(self) -> dict[str, Any]:
@@ -111,8 +113,8 @@ class Learner:
         if not (features is None or isinstance(features, Mapping)):
             raise InputError(f"features of {name} must be values by name, got {features!r:.80}")
         with self._in_step():
-            self._chooser.add(name, features)
-            values = _named(self._chooser.features, self._chooser._values[-1])
+            self._preselector.add(name, features)
+            values = _named(self._preselector.features, self._preselector._values[-1])
             self.journal.append("arm", {"name": name, "features": values})
         self._snapshot_now_and_then()
 
@@ -124,12 +126,12 @@ class Learner:
             raise InputError(f"label must be a text, got {label!r:.80}")
         if isinstance(eligible, Iterable) and not isinstance(eligible, str):
             eligible = list(eligible)
-        values = _named(self._chooser.context, self._chooser._row(context))
+        values = _named(self._preselector.context, self._preselector._row(context))
         with self._in_step():
-            decision = self._chooser.select(values, k, eligible=eligible)
+            decision = self._preselector.select(values, k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
-            body |= apply.described(decision)
-            number = self.journal.append("decision", body, numbers=apply.numbers_of(decision))
+            body |= apply.describe(decision)
+            number = self.journal.append("decision", body, numbers=apply.pack_numbers(decision))
         self._snapshot_now_and_then()
         return Entry(number, decision, label)
 
@@ -151,12 +153,12 @@ class Learner:
             raise InputError(f"details must be values by name, got {details!r:.80}")
         self._require_in_step()
         decided = self._waiting(entry)
-        kind, names, after = apply.told(decided.decision, winner, ranking, outcome, after)
-        learnt = apply.outcome_of(decided.decision, kind, names, after)
+        kind, names, after = apply.name_outcome(decided.decision, winner, ranking, outcome, after)
+        learnt = apply.make_outcome(decided.decision, kind, names, after)
         with self._in_step():
             body = {"kind": kind, "names": names, "after": after, "details": {} if details is None else details}
             self.journal.append("outcome", body, decision=decided.number)
-            refused = apply.teach(self._chooser, decided.decision, learnt)
+            refused = apply.teach(self._preselector, decided.decision, learnt)
         self._snapshot_now_and_then()
         if refused:
             raise JournalError(f"the outcome of decision {decided.number} is kept, but taught nothing: {refused}")
@@ -169,12 +171,12 @@ class Learner:
     def scores(self, context: Values | None = None) -> dict[str, float]:
         """What each arm would be ranked by in this context now."""
         self._require_in_step()
-        return self._chooser.scores(context)
+        return self._preselector.scores(context)
 
     def snapshot(self) -> None:
         """Keep the state as it is, so that opening the journal is quick. Made now and then, and by `close`, anyway."""
         self._require_in_step()
-        self.journal.keep(self._chooser.to_bytes())
+        self.journal.keep_snapshot(self._preselector.to_bytes())
         self._kept = self.journal.last
 
     def close(self) -> None:
@@ -191,7 +193,7 @@ class Learner:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Learner({str(self.journal.path)!r}, events={self.journal.last}, {self._chooser!r})"
+        return f"Learner({str(self.journal.path)!r}, events={self.journal.last}, {self._preselector!r})"
 
     @contextmanager
     def _in_step(self) -> Iterator[None]:
@@ -244,7 +246,7 @@ class Learner:
             _log.warning("no snapshot was kept: %s", error)
 
 
-def _restored(journal: Journal) -> tuple[Preselector, int]:
+def _restore(journal: Journal) -> tuple[Preselector, int]:
     """The newest state that is kept and can be read, and after which event it is."""
     for snapshot in journal.snapshots():
         try:
@@ -258,7 +260,7 @@ def _restored(journal: Journal) -> tuple[Preselector, int]:
 
 def _is_same(one: Entry, other: Entry) -> bool:
     same = (one.number, one.label, one.decision.names) == (other.number, other.label, other.decision.names)
-    return same and apply.numbers_of(one.decision) == apply.numbers_of(other.decision)
+    return same and apply.pack_numbers(one.decision) == apply.pack_numbers(other.decision)
 
 
 def _named(names: list[str], values: Iterable[float]) -> dict[str, float | None]:

@@ -10,10 +10,10 @@ from preselect.errors import JournalError
 
 
 @contextmanager
-def locked(journal: Path) -> Iterator[None]:
+def lock(journal: Path) -> Iterator[None]:
     """Be the only writer; whoever holds the lock of the file beside the journal is, and takes the file away again."""
     path = journal.with_name(journal.name + ".lock")
-    descriptor = _acquired(path, journal)
+    descriptor = _acquire(path, journal)
     try:
         yield
     finally:
@@ -22,7 +22,7 @@ def locked(journal: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquired(path: Path, journal: Path) -> int:
+def _acquire(path: Path, journal: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:

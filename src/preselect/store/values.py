@@ -12,25 +12,25 @@ from preselect.errors import InputError
 _NOT_FINITE = "$number"
 
 
-def encoded(value: Any, argument: str) -> str:
+def encode(value: Any, argument: str) -> str:
     """A value as JSON; numbers that are not finite become {"$number": "inf"} and the like.
 
-    >>> encoded({"seconds": float("inf"), "status": None}, "details")
+    >>> encode({"seconds": float("inf"), "status": None}, "details")
     '{"seconds": {"$number": "inf"}, "status": null}'
     """
     return json.dumps(_plain(value, argument), allow_nan=False)
 
 
-def decoded(text: str) -> Any:
-    """What `encoded` was given.
+def decode(text: str) -> Any:
+    """What `encode` was given.
 
-    >>> decoded('{"seconds": {"$number": "inf"}, "status": null}')
+    >>> decode('{"seconds": {"$number": "inf"}, "status": null}')
     {'seconds': inf, 'status': None}
     """
-    return json.loads(text, object_hook=_restored)
+    return json.loads(text, object_hook=_restore)
 
 
-def _restored(found: dict[str, Any]) -> Any:
+def _restore(found: dict[str, Any]) -> Any:
     return float(found[_NOT_FINITE]) if set(found) == {_NOT_FINITE} else found
 
 

@@ -12,7 +12,7 @@ from preselect.store.journal import Event, Journal, Snapshot
 
 
 @dataclass(frozen=True)
-class Replay:
+class Verification:
     """What a replay found: how far it came, and the first difference if there is one."""
 
     path: Path
@@ -28,27 +28,27 @@ class Replay:
         return self.difference is None
 
 
-def replay(path: str | os.PathLike[str], *, report: Callable[[int, int], object] | None = None) -> Replay:
-    """Replay a journal, which may be in use; `report` hears how many events of how many are done."""
+def verify(path: str | os.PathLike[str], *, report: Callable[[int, int], object] | None = None) -> Verification:
+    """Verify a journal, which may be in use; `report` hears how many events of how many are done."""
     with Journal.read(path) as journal:
-        replaying = _Replaying(journal)
+        verifier = _Verifier(journal)
         for event in journal.events():
-            replaying.take(event)
-            if replaying.difference:
+            verifier.take(event)
+            if verifier.difference:
                 break
             if report is not None:
                 report(event.number, journal.last)
-        return replaying.result()
+        return verifier.result()
 
 
-class _Replaying:
+class _Verifier:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.chooser = Preselector.from_bytes(journal.about.genesis, journal.path)
+        self.preselector = Preselector.from_bytes(journal.about.genesis, journal.path)
         self.snapshots = {snapshot.after: snapshot for snapshot in journal.snapshots()}
         self.digest, self.place, self.compared = journal.about.digest, 0, 0
         self.counts = {"arm": 0, "decision": 0, "outcome": 0}
-        damage = journal.damage()
+        damage = journal.find_damage()
         self.difference = f"the file is damaged: {damage}" if damage else self._against_snapshot()
 
     def take(self, event: Event) -> None:
@@ -57,12 +57,12 @@ class _Replaying:
         self.difference = self.difference or self._against_snapshot()
         self.counts[event.kind] += 1
 
-    def result(self) -> Replay:
+    def result(self) -> Verification:
         beyond = [after for after in self.snapshots if after > self.journal.last]
         if self.difference is None and beyond:
             self.difference = f"there is a snapshot after event {beyond[0]}, but the last event is {self.journal.last}"
         counts = self.counts
-        return Replay(
+        return Verification(
             self.journal.path,
             sum(counts.values()),
             counts["decision"],
@@ -80,7 +80,7 @@ class _Replaying:
 
     def _again(self, event: Event) -> str | None:
         try:
-            return apply.take(self.chooser, self.journal, event)
+            return apply.apply_event(self.preselector, self.journal, event)
         except JournalError as error:
             return str(error)
 
@@ -89,12 +89,12 @@ class _Replaying:
         if snapshot is None:
             return None
         self.compared += 1
-        return _state_difference(snapshot, self.chooser)
+        return _state_difference(snapshot, self.preselector)
 
 
-def _state_difference(snapshot: Snapshot, chooser: Preselector) -> str | None:
+def _state_difference(snapshot: Snapshot, preselector: Preselector) -> str | None:
     try:
-        same = snapshot.state == chooser.to_bytes()
+        same = snapshot.state == preselector.to_bytes()
     except StateFileError as error:
         return str(error)
     return None if same else f"the state after event {snapshot.after} is not that of the snapshot kept then"
@@ -102,7 +102,7 @@ def _state_difference(snapshot: Snapshot, chooser: Preselector) -> str | None:
 
 def _other_software(then: dict[str, str]) -> str:
     """Why numbers may differ in their last bits, if that may be why."""
-    now = database.software()
+    now = database.list_versions()
     changed = [
         f"{name} {then.get(name)} then, {version} now" for name, version in now.items() if version != then.get(name)
     ]
