@@ -35,7 +35,8 @@ ROUNDS = """
 import numpy as np, preselect
 from preselect.kernels import algebra, averaging, choosing, history, learning, likelihood, mm
 modules = (algebra, averaging, choosing, history, learning, likelihood, mm)
-for policy in (preselect.CPPL(d=4, seed=0), preselect.MaxTheta(d=4, seed=0), preselect.EpsilonGreedy(d=4, seed=0), preselect.MM(d=4, seed=0)):
+for make in (preselect.CPPL, preselect.MaxTheta, preselect.EpsilonGreedy, preselect.MM):
+    policy = make(d=4, seed=0)
     X = np.eye(5, 4)
     for X in (np.ones((5, 4)), X, X.astype(np.float32), preselect.Kronecker()(X[:, :2], [1, 2])):
         decision = policy.select(X, 2)
