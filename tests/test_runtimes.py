@@ -1,4 +1,4 @@
-"""Tables of run times as rounds: the reader, feedback, yardsticks, and the two studies on them."""
+"""Tables of run times as rounds: the reader, feedback, baselines, and the two studies on them."""
 
 import csv
 import itertools
@@ -12,9 +12,7 @@ from click.testing import CliRunner
 
 from preselect import InputError, NoWinner, Random, Ranking, Winner
 from preselect.cli.main import preselect
-from preselect.environments.aslib import Scenario
-from preselect.environments.races import Races, charged
-from preselect.environments.runtimes import Runtimes, RuntimeTable, yardsticks
+from preselect.environments import RaceReplay, RuntimeReplay, RuntimeTable, Scenario, regret_baselines
 from preselect.sat import runtimes
 from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import write_formula
@@ -53,7 +51,7 @@ def test_a_table_is_read_with_features_in_the_order_of_its_runs(folder):
 def test_feedback_is_drawn_from_the_model_or_the_truly_fastest(folder):
     table = RuntimeTable.read(folder)
     for feedback, kind in (("winner", Winner), ("ranking", Ranking), ("race", Winner)):
-        rounds, policy, seen = Runtimes(table, feedback=feedback, seed=1), Random(seed=0), []
+        rounds, policy, seen = RuntimeReplay(table, feedback=feedback, seed=1), Random(seed=0), []
         for _ in range(12):
             context = rounds.context()
             decision = policy.select(context, 2)
@@ -66,14 +64,14 @@ def test_feedback_is_drawn_from_the_model_or_the_truly_fastest(folder):
         assert len(set(seen)) == 12  # each instance once
 
 
-def test_yardsticks_equal_brute_force(folder):
+def test_baselines_equal_brute_force(folder):
     table = RuntimeTable.read(folder)
     v = np.exp(-10.0 * table.seconds)
     regret = {
         arms: float((1.0 - v[:, arms].max(axis=1) / v.max(axis=1)).sum())
         for arms in itertools.combinations(range(4), 2)
     }
-    found = yardsticks(table, 10.0, 2)
+    found = regret_baselines(table.log_utilities(10.0), 2)
     assert found["random set"]["best_arm"] == pytest.approx(np.mean(list(regret.values())))
     assert found["best fixed set"]["best_arm"] == pytest.approx(min(regret.values()))
     top = tuple(sorted(np.argsort(-v.mean(axis=0))[:2].tolist()))
@@ -81,18 +79,18 @@ def test_yardsticks_equal_brute_force(folder):
 
 
 def test_bad_tables_are_one_sentence(folder, tmp_path):
-    with pytest.raises(InputError, match=r"must be a folder with a table of run times, got no features\.csv in it"):
+    with pytest.raises(InputError, match=r"is not a table of run times: it has no features\.csv"):
         RuntimeTable.read(tmp_path / "nowhere")
     (folder / "features.csv").write_text(",a\ni0,x\n")
     with pytest.raises(InputError, match=r"features\.csv, line 2: could not convert string to float: 'x'"):
         RuntimeTable.read(folder)
     (folder / "features.csv").write_text(",a\ni0,1\n")
-    with pytest.raises(InputError, match="must have features of every instance, got none of i1"):
+    with pytest.raises(InputError, match=r"features\.csv has no row for the instance i1"):
         RuntimeTable.read(folder)
 
 
 def test_the_shipped_table_is_whole():
-    table = RuntimeTable.shipped()
+    table = RuntimeTable.read_shipped()
     assert table.seconds.shape == (1040, 20)
     assert table.features.shape == (1040, 28)
     assert 0.3 < table.solved.mean() < 0.7
@@ -101,9 +99,9 @@ def test_the_shipped_table_is_whole():
 
 
 @pytest.mark.skipif(not PAPER.exists(), reason="the paper's run times are not beside the project")
-def test_the_papers_table_has_the_yardsticks_known_of_it():
+def test_the_papers_table_has_the_baselines_known_of_it():
     table = RuntimeTable.read(PAPER)
-    found = {k: yardsticks(table, 10.0, k) for k in (2, 3, 5, 10)}
+    found = {k: regret_baselines(table.log_utilities(10.0), k) for k in (2, 3, 5, 10)}
     assert [round(found[k]["top k by mean utility"]["best_arm"]) for k in found] == [417, 328, 286, 125]
     assert [round(found[k]["best fixed set"]["best_arm"]) for k in found] == [417, 300, 165, 60]
 
@@ -183,7 +181,7 @@ def scenario(tmp_path):
 
 def test_races_are_won_by_the_fastest_that_solves(scenario):
     data = Scenario.read(scenario)
-    races, policy = Races(data, charge=False, seed=0), Random(seed=0)
+    races, policy = RaceReplay(data, charge=False, seed=0), Random(seed=0)
     for _ in range(8):
         decision = policy.select(races.context(), 2)
         i = int(races.truth()[0])
@@ -205,7 +203,7 @@ def test_races_are_won_by_the_fastest_that_solves(scenario):
 
 def test_time_for_features_counts_against_the_cutoff(scenario):
     data = Scenario.read(scenario)
-    costs = charged(data)
+    costs = data.charged_costs
     place = {name: column for column, name in enumerate(data.algorithms)}
     row = {name: number for number, name in enumerate(data.instances)}
     assert costs[row["i0"], place["a"]] == 11.0
@@ -220,11 +218,11 @@ def test_the_aslib_study_is_played_and_told(scenario, tmp_path):
     run(results, plan, workers=1)
     assert Results.open(tmp_path / "out").plan == plan
     virtual = (1 + 2 + 3 + 4 + 4 * 2) / 8
-    yardsticks = {"virtual best": 8 * virtual, "single best": 8 * 50.0, "best fixed set": 8 * 50.0}
-    assert plan.yardsticks(one, "par10") == pytest.approx(yardsticks)
-    assert plan.yardsticks(two, "par10") == pytest.approx({**yardsticks, "best fixed set": 8 * virtual})
-    assert plan.yardsticks(one, "excess")["single best"] == pytest.approx(8 * (50.0 - virtual))
-    assert plan.yardsticks(two, "resources")["best fixed set"] == pytest.approx(2 * 8 * virtual)
+    baselines = {"virtual best": 8 * virtual, "single best": 8 * 50.0, "best fixed set": 8 * 50.0}
+    assert plan.baselines(one, "par10") == pytest.approx(baselines)
+    assert plan.baselines(two, "par10") == pytest.approx({**baselines, "best fixed set": 8 * virtual})
+    assert plan.baselines(one, "excess")["single best"] == pytest.approx(8 * (50.0 - virtual))
+    assert plan.baselines(two, "resources")["best fixed set"] == pytest.approx(2 * 8 * virtual)
     fixed, single = results.ratios().values()
     total = results.summaries("par10")[two, "random"].mean
     assert single[two, "random"] == pytest.approx((total / 8 - virtual) / (50.0 - virtual))

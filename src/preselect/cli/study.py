@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from preselect.environments import VARIATIONS, runtimes
-from preselect.environments.synthetic import FEEDBACKS
+from preselect.environments import VARIATIONS, RuntimeReplay, Synthetic
 from preselect.errors import PreselectError
 from preselect.policies import registry
 from preselect.study.aslib import AslibPlan, AslibSetting
@@ -107,7 +106,7 @@ def study() -> None:
 )
 @click.option(
     "--feedback",
-    type=click.Choice(FEEDBACKS),
+    type=click.Choice(Synthetic.feedbacks),
     default=_DEFAULT.feedback,
     show_default=True,
     help="What is seen of the chosen arms.",
@@ -166,7 +165,7 @@ def synthetic(
 @click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; a panel for each.")
 @click.option(
     "--feedback",
-    type=click.Choice(runtimes.FEEDBACKS),
+    type=click.Choice(RuntimeReplay.feedbacks),
     default=SapsPlan.feedback,
     show_default=True,
     help="What is seen: drawn from the model, or who is truly fastest.",

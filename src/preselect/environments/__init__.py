@@ -1,6 +1,31 @@
-"""Where rounds come from."""
+"""Where rounds come from: simulations, and replays of what was measured."""
 
+from preselect.environments.aslib import Scenario, par10
+from preselect.environments.baselines import FixedSet, best_fixed_set, regret_baselines, single_best, virtual_best
 from preselect.environments.environment import Environment
+from preselect.environments.race_replay import RaceReplay
+from preselect.environments.regret import regrets
+from preselect.environments.runtime_replay import RuntimeReplay
+from preselect.environments.runtime_table import RuntimeTable
 from preselect.environments.synthetic import VARIATIONS, Drifting, FixedArms, Misspecified, Signed, Synthetic
 
-__all__ = ["VARIATIONS", "Drifting", "Environment", "FixedArms", "Misspecified", "Signed", "Synthetic"]
+__all__ = [
+    "VARIATIONS",
+    "Drifting",
+    "Environment",
+    "FixedArms",
+    "FixedSet",
+    "Misspecified",
+    "RaceReplay",
+    "RuntimeReplay",
+    "RuntimeTable",
+    "Scenario",
+    "Signed",
+    "Synthetic",
+    "best_fixed_set",
+    "par10",
+    "regret_baselines",
+    "regrets",
+    "single_best",
+    "virtual_best",
+]

@@ -1,4 +1,4 @@
-"""What a simulation, a replay or any other source of rounds must offer."""
+"""What a simulation, a replay or any other source of rounds has to offer."""
 
 from typing import Protocol
 
@@ -11,22 +11,46 @@ from preselect.outcomes import Outcome
 
 
 class Environment(Protocol):
-    """A sequence of rounds: `context` goes on to the next one, `outcome` ends it.
+    """A sequence of rounds: `context` begins one, `outcome` ends it.
 
-    An environment draws all its luck before it sees the decision, so that policies played on equal seeds meet the same
-    arms and the same luck (common random numbers).
+    An environment draws everything random before it sees the decision. Policies that play with equal seeds therefore
+    meet the same arms and the same luck (common random numbers).
+
+    Attributes
+    ----------
+    d : int
+        Number of features.
     """
 
     d: int
 
     def context(self) -> Context:
-        """Go on to the next round and show its arms."""
+        """Advance to the next round and return the features of its arms."""
 
     def outcome(self, decision: Decision) -> Outcome:
-        """What the decision leads to in this round."""
+        """What the decision leads to in this round.
+
+        Parameters
+        ----------
+        decision : Decision
+            The chosen arms, as returned by `Policy.select` for this round's context.
+        """
 
     def truth(self) -> Floats:
-        """What is to be known of this round to judge a choice: the true log-utilities of all arms, for instance."""
+        """What has to be known of this round to judge a choice, such as the true log-utilities of all arms."""
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """What each of some rounds adds to the sums that policies are judged by, given its truth and the choice."""
+        """What each of several rounds adds to the totals that policies are judged by.
+
+        Parameters
+        ----------
+        truths : array of shape (rounds, ...)
+            What `truth` returned in each round.
+        arms : integer array of shape (rounds, k)
+            The arms chosen in each round.
+
+        Returns
+        -------
+        dict
+            For each measure an array with one number per round.
+        """

@@ -1,4 +1,4 @@
-"""Regret: what a choice lacks of the best one, given the true utilities."""
+"""Regret: how far a choice falls short of the best one, given the true utilities."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,17 @@ from preselect.context import Floats
 
 
 def regrets(u: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-    """Both regrets of each round, given the true log-utilities (rounds x n) and the choices (rounds x k).
+    """Both regrets of each round.
 
-    The paper's: what the best chosen arm lacks of the best arm's utility, relatively. And that of the whole set: what
-    the chosen k lack of the summed utility of the k best arms, relatively.
+    `best_arm` is the paper's: how far the best chosen arm falls short of the best arm's utility, relative to it.
+    `top_k` is that of the set: how far the utilities of the chosen k fall short, in sum, of those of the k best arms.
+
+    Parameters
+    ----------
+    u : array of shape (rounds, n)
+        True log-utilities.
+    arms : integer array of shape (rounds, k)
+        The chosen arms.
 
     >>> found = regrets(np.log([[4.0, 2.0, 2.0]]), np.array([[1, 2]]))
     >>> found["best_arm"].round(6), found["top_k"].round(6)

@@ -9,13 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.arguments import one_of
 from preselect.context import Floats
 from preselect.decision import Decision
 from preselect.environments.regret import regrets
 from preselect.errors import InputError
 from preselect.outcomes import Outcome, Ranking, Winner
-
-FEEDBACKS = ("winner", "ranking")
 
 _NUMBERS_AT_A_TIME = 50_000
 
@@ -24,15 +23,14 @@ class Synthetic:
     """θ* and arms uniform on [0, 1]^d, fresh arms in every round: the paper's setting."""
 
     name: ClassVar[str] = "paper"
+    feedbacks: ClassVar[tuple[str, ...]] = ("winner", "ranking")
 
     def __init__(self, n: int, d: int, *, feedback: str = "winner", seed: int | np.random.SeedSequence = 0) -> None:
         if n < 1 or d < 1:
-            raise InputError(f"n and d must be at least 1, got n={n} and d={d}")
-        if feedback not in FEEDBACKS:
-            raise InputError(f"feedback must be one of {', '.join(FEEDBACKS)}, got {feedback!r}")
+            raise InputError(f"n={n} and d={d}; use at least one arm and one feature")
         self.n = n
         self.d = d
-        self.feedback = feedback
+        self.feedback = one_of(feedback, "feedback", self.feedbacks)
         self._generator = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest: rounds are mostly this
         self.theta = self._draw_theta()
         self._rounds = max(1, _NUMBERS_AT_A_TIME // (n * d))

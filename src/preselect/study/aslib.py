@@ -7,10 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from preselect.environments import Environment
-from preselect.environments.aslib import Scenario
-from preselect.environments.races import Races
-from preselect.environments.yardsticks import best_fixed_set, single_best, virtual_best
+from preselect.environments import Environment, RaceReplay, Scenario, best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
 from preselect.policies import registry
 from preselect.study.plan import Measure, Plan, options
@@ -49,7 +46,7 @@ class AslibSetting(NamedTuple):
         return f"{Path(self.folder).name}, k = {self.k}"
 
 
-class Yardsticks(NamedTuple):
+class Baselines(NamedTuple):
     """Mean cost per instance: of the best algorithm for each, of the best single one, and of the best fixed set."""
 
     virtual_best: float
@@ -64,10 +61,10 @@ def scenario(folder: str) -> Scenario:
 
 
 @cache
-def yardsticks(setting: AslibSetting) -> Yardsticks:
-    """The yardsticks of a race; they pay for no features."""
-    data = scenario(setting.folder)
-    return Yardsticks(virtual_best(data), single_best(data), best_fixed_set(data, setting.k).cost)
+def compute_baselines(setting: AslibSetting) -> Baselines:
+    """The baselines of a setting; they pay for no features."""
+    costs = scenario(setting.folder).costs
+    return Baselines(virtual_best(costs), single_best(costs), best_fixed_set(costs, setting.k).cost)
 
 
 @dataclass(frozen=True)
@@ -110,19 +107,19 @@ class AslibPlan(Plan):
 
     def features_of(self, setting: AslibSetting) -> int:
         """Number of joint features."""
-        return Races(scenario(setting.folder)).d
+        return RaceReplay(scenario(setting.folder)).d
 
     def environment(self, setting: AslibSetting, seed: np.random.SeedSequence) -> Environment:
         """The rounds of one repetition."""
-        return Races(scenario(setting.folder), charge=self.charge, seed=seed)
+        return RaceReplay(scenario(setting.folder), charge=self.charge, seed=seed)
 
     def describe(self, setting: AslibSetting) -> str:
         """A scenario as a figure's title."""
         return str(setting)
 
-    def yardsticks(self, setting: AslibSetting, measure: str) -> dict[str, float]:
+    def baselines(self, setting: AslibSetting, measure: str) -> dict[str, float]:
         """What choices that learn nothing add up to."""
-        found, rounds = yardsticks(setting), self.horizon_of(setting)
+        found, rounds = compute_baselines(setting), self.horizon_of(setting)
         fixed = {"single best": found.single_best, "best fixed set": found.fixed_set}
         if measure == "excess":
             fixed = {name: value - found.virtual_best for name, value in fixed.items()}
@@ -134,7 +131,7 @@ class AslibPlan(Plan):
 
     def ratios(self, setting: AslibSetting, total: float) -> dict[str, float]:
         """How far a total lies above the virtual best, by the gaps of the best fixed set and of the single best."""
-        found = yardsticks(setting)
+        found = compute_baselines(setting)
         above = total / self.horizon_of(setting) - found.virtual_best
         gaps = {"best fixed set": found.fixed_set, "single best": found.single_best}
         return {

@@ -26,7 +26,7 @@ _STYLES = {
     "epoch-greedy": ("#882255", "--"),
 }
 _SPARE_STYLES = [("#CC79A7", "-"), ("#56B4E9", "--"), ("#000000", "-."), ("#882255", ":"), ("#0072B2", ":")]
-_YARDSTICK_STYLES = [("#888888", (0, (1, 1))), ("#888888", (0, (3, 1, 1, 1))), ("#888888", (0, (6, 2)))]
+_BASELINE_STYLES = [("#888888", (0, (1, 1))), ("#888888", (0, (3, 1, 1, 1))), ("#888888", (0, (6, 2)))]
 
 
 def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
@@ -49,7 +49,7 @@ def figure(results: Results, measure: str) -> Any:
         for place, setting in enumerate(plan.settings):
             panel, rounds = panels[place // columns, place % columns], plan.checkpoints(setting)
             for (name, total), (colour, dash) in zip(
-                plan.yardsticks(setting, measure).items(), cycle(_YARDSTICK_STYLES), strict=False
+                plan.baselines(setting, measure).items(), cycle(_BASELINE_STYLES), strict=False
             ):
                 panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
             for policy, (colour, dash) in styles(plan.policies).items():

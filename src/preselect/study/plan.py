@@ -93,12 +93,12 @@ class Plan(ABC):
 
     shares_scale: ClassVar[bool] = True  # whether the panels of a figure's row have comparable numbers
 
-    def yardsticks(self, setting: Setting, measure: str) -> dict[str, float]:  # noqa: ARG002
+    def baselines(self, setting: Setting, measure: str) -> dict[str, float]:  # noqa: ARG002
         """What choices that learn nothing add up to over the rounds, where it can be computed."""
         return {}
 
     def ratios(self, setting: Setting, total: float) -> dict[str, float]:  # noqa: ARG002
-        """A total of the first measure in units of its yardsticks, where there is a usual way to say it."""
+        """A total of the first measure in units of its baselines, where there is a usual way to say it."""
         return {}
 
     def describe(self, setting: Setting) -> str:

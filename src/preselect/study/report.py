@@ -40,7 +40,7 @@ def _measure(results: Results, measure: str) -> str:
         f"<h2>{title}</h2><p class='note'>Cumulative; {meaning}.</p>"
         f"{image(drawn, f'{title} over the rounds, one panel per setting')}"
         f"<h3>At the horizon</h3><p class='note'>mean ± standard error; in brackets the median and the 5 % and 95 % "
-        f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_yardsticks(results, measure)}"
+        f"quantiles; the smallest mean in bold.</p>{_summary(results, measure)}{_baselines(results, measure)}"
         f"{_paired(results, measure)}"
     )
 
@@ -53,9 +53,9 @@ def _summary(results: Results, measure: str) -> str:
     return _grid(plan, {key: _cell(summary, smallest[key[0]]) for key, summary in found.items()})
 
 
-def _yardsticks(results: Results, measure: str) -> str:
+def _baselines(results: Results, measure: str) -> str:
     plan = results.plan
-    found = {setting: plan.yardsticks(setting, measure) for setting in plan.settings}
+    found = {setting: plan.baselines(setting, measure) for setting in plan.settings}
     named = list(dict.fromkeys(name for values in found.values() for name in values))
     if not named:
         return ""
@@ -123,7 +123,7 @@ def _ratios(results: Results) -> str:
     found = results.ratios()
     if not found:
         return ""
-    note = "<p class='note'>Of means over repetitions; less is better, and 1 is as good as the yardstick.</p>"
+    note = "<p class='note'>Of means over repetitions; less is better, and 1 is as good as the baseline.</p>"
     tables = ""
     for name in found:
         header, *rows = ratio_table(results, name)

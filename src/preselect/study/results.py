@@ -4,7 +4,7 @@ manifest.json    version, parameters, seeds, software
 blocks/          one file per (setting, policy, block of repetitions), written when it is finished
 curves.npz       what was measured, summed up to the checkpoints, arranged by setting and policy
 summary.csv      the sums at the horizon, one row per setting and policy
-ratios.csv       the same in units of yardsticks, for studies that have a usual way to say it
+ratios.csv       the same in units of baselines, for studies that have a usual way to say it
 paired.csv       the first policy compared with each other one, on common random numbers
 timing.csv       µs per round; the one file that differs from run to run
 """
@@ -148,7 +148,7 @@ class Results:
         return found
 
     def ratios(self) -> dict[str, dict[Key, float]]:
-        """The first measure's means in units of yardsticks, by the name of the ratio."""
+        """The first measure's means in units of baselines, by the name of the ratio."""
         found: dict[str, dict[Key, float]] = {}
         for (setting, policy), summary in self.summaries(next(iter(self.plan.measures))).items():
             for name, value in self.plan.ratios(setting, summary.mean).items():

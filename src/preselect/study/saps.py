@@ -1,11 +1,12 @@
 """The plan of the paper's second study (Section 6.2): which parametrizations of SAPS to run, by number of choices."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from preselect.environments import Environment, runtimes
+from preselect.environments import Environment, RuntimeReplay, RuntimeTable, regret_baselines
 from preselect.errors import InputError
 from preselect.study.plan import Plan, options
 from preselect.study.synthetic import REGRETS
@@ -21,6 +22,18 @@ class SapsSetting(NamedTuple):
 
 
 DEFAULT_POLICIES = ("newton", "newton(choose='cover')", "cppl", "max-theta", "epsilon-greedy", "mm")
+
+
+@cache
+def _load_table(folder: str | None) -> RuntimeTable:
+    """The table in a folder, or the shipped one; read once."""
+    return RuntimeTable.read_shipped() if folder is None else RuntimeTable.read(folder)
+
+
+@cache
+def _compute_baselines(folder: str | None, scale: float, k: int) -> dict[str, dict[str, float]]:
+    """Total regret of choices that learn nothing, by name and measure; computed once."""
+    return regret_baselines(_load_table(folder).log_utilities(scale), k)
 
 
 @dataclass(frozen=True)
@@ -43,15 +56,15 @@ class SapsPlan(Plan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.feedback not in runtimes.FEEDBACKS:
-            raise InputError(f"feedback must be one of {', '.join(runtimes.FEEDBACKS)}, got {self.feedback!r}")
+        if self.feedback not in RuntimeReplay.feedbacks:
+            raise InputError(f"feedback must be one of {', '.join(RuntimeReplay.feedbacks)}, got {self.feedback!r}")
         arms = len(self._table().parameters)
         for (k,) in self.settings:
             if not 1 <= k < arms:
                 raise InputError(f"k must be from 1 to {arms - 1}, fewer than there are algorithms, got {k}")
 
-    def _table(self) -> runtimes.RuntimeTable:
-        return runtimes.table(self.data)
+    def _table(self) -> RuntimeTable:
+        return _load_table(self.data)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -70,16 +83,16 @@ class SapsPlan(Plan):
 
     def features_of(self, setting: SapsSetting) -> int:  # noqa: ARG002
         """Number of joint features."""
-        arms, contexts = runtimes.joint_features(self._table())
+        arms, contexts = self._table().joint_features
         return int(arms.shape[1] * contexts.shape[1])
 
     def environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
         """The rounds of one repetition."""
-        return runtimes.Runtimes(self._table(), scale=self.scale, feedback=self.feedback, seed=seed)
+        return RuntimeReplay(self._table(), scale=self.scale, feedback=self.feedback, seed=seed)
 
-    def yardsticks(self, setting: SapsSetting, measure: str) -> dict[str, float]:
+    def baselines(self, setting: SapsSetting, measure: str) -> dict[str, float]:
         """What sets that learn nothing add up to."""
-        found = runtimes.yardsticks(self._table(), self.scale, setting.k)
+        found = _compute_baselines(self.data, self.scale, setting.k)
         return {name: totals[measure] for name, totals in found.items()}
 
     def command(self, folder: str) -> str:

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from preselect.environments import VARIATIONS, Environment
-from preselect.environments.synthetic import FEEDBACKS
+from preselect.environments import VARIATIONS, Environment, Synthetic
 from preselect.errors import InputError
 from preselect.study.plan import Measure, Plan, options
 
@@ -77,8 +76,8 @@ class SyntheticPlan(Plan):
                 raise InputError(f"a setting needs 1 ≤ k < n and d ≥ 1, got n={n}, d={d}, k={k}")
         if self.horizon < 1:
             raise InputError(f"horizon must be at least 1, got {self.horizon}")
-        if self.feedback not in FEEDBACKS:
-            raise InputError(f"feedback must be one of {', '.join(FEEDBACKS)}, got {self.feedback!r}")
+        if self.feedback not in Synthetic.feedbacks:
+            raise InputError(f"feedback must be one of {', '.join(Synthetic.feedbacks)}, got {self.feedback!r}")
         if self.variation not in VARIATIONS:
             raise InputError(f"variation must be one of {', '.join(VARIATIONS)}, got {self.variation!r}")
 

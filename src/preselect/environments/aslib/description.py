@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from preselect.environments import arff
+from preselect.environments.aslib import arff
 from preselect.errors import InputError
 
 

@@ -1,0 +1,246 @@
+"""Scenarios of ASlib, the algorithm selection library: what every algorithm did on every instance.
+
+A scenario is a folder with `description.txt`, `algorithm_runs.arff`, `feature_values.arff`, and optionally
+`feature_costs.arff` and `algorithm_feature_values.arff`. Scenarios come from many sources; this is how they are read:
+
+Solved
+    A run solved its instance if its status is ok and its performance is known. The measured number does not decide: in
+    a column called PAR10 a failed run has ten times the cutoff. A run that is not in the file did not solve.
+Seconds
+    The format asks for seconds and has no field for another unit. Times are taken to be milliseconds if the readme or
+    the measure's name says so, or if the cutoff would be more than 115 days; then so are the costs of features. The
+    argument `milliseconds` overrides this.
+Cutoff
+    If a scenario of run times has none (`?` or 0), it is the longest measured time.
+Quality
+    A scenario whose measure is not a run time has no clock to race against. The algorithm with the best quality wins,
+    further measures (often the time) break ties, and an algorithm that is not ok cannot win. `times` then contains a
+    loss: 0 for the best quality on the instance, 1 for the worst and for an algorithm that did not solve it; `cutoff`
+    is 1. Each instance is scaled separately, because scales differ between instances. `performance` has the qualities.
+Repetitions
+    Of several runs of an algorithm on an instance, the median run is used, the better of the middle two: a run that
+    took place, which solved the instance if at least half of them did. Features and their costs are averaged.
+Names
+    Algorithms and instances are named as in the runs. The other files may have names changed by R (`-` becomes `.`, a
+    leading digit gets an `X`). What has no runs is left out; what has runs but no features has NaN.
+Features
+    A nominal feature is the position of its value among the declared ones; a text is left out. An infinite value counts
+    as missing.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from preselect.context import Floats, Integers
+from preselect.environments.aslib import arff
+from preselect.environments.aslib.description import read_description
+from preselect.environments.aslib.features import (
+    find_steps,
+    read_algorithm_features,
+    read_feature_costs,
+    read_instance_features,
+)
+from preselect.environments.aslib.runs import Runs, read_runs
+from preselect.errors import InputError
+
+_REQUIRED = ("description.txt", "algorithm_runs.arff", "feature_values.arff")
+_LONGEST_CUTOFF = 1e7  # seconds; a larger number is in milliseconds
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """What every algorithm did on every instance, with features of both. Arrays are read-only.
+
+    Parameters
+    ----------
+    name : str
+        The scenario's id, or else the folder's name.
+    instances, algorithms : list of str
+        Names, in order of appearance in the runs.
+    performance : array of shape (instances, algorithms)
+        The first measure as in the file; NaN where it is missing.
+    times : array of shape (instances, algorithms)
+        Seconds, or the loss if qualities are compared; the cutoff where the instance was not solved.
+    solved : boolean array of shape (instances, algorithms)
+        Whether the algorithm solved the instance.
+    ranks : integer array of shape (instances, algorithms)
+        0 for the best. Equal only if equal in every measure, or if neither solved the instance.
+    cutoff : float
+        Seconds after which a run is stopped; 1 if qualities are compared.
+    features : array of shape (instances, features)
+        Features of the instances; NaN where missing.
+    feature_names : list of str
+        Their names.
+    feature_costs : array of shape (instances,)
+        Seconds to compute the features of an instance, all steps in use together; 0 where unknown.
+    algorithm_features : array of shape (algorithms, features of algorithms), or None
+        Features of the algorithms; NaN where missing.
+    algorithm_feature_names : list of str
+        Their names.
+    quality : bool
+        Whether qualities are compared instead of run times.
+    maximise : bool
+        Whether larger performance is better.
+    """
+
+    name: str
+    instances: list[str]
+    algorithms: list[str]
+    performance: Floats
+    times: Floats
+    solved: NDArray[np.bool_]
+    ranks: Integers
+    cutoff: float
+    features: Floats
+    feature_names: list[str]
+    feature_costs: Floats
+    algorithm_features: Floats | None
+    algorithm_feature_names: list[str]
+    quality: bool
+    maximise: bool
+
+    @classmethod
+    def read(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        measure: str | None = None,
+        steps: str | Sequence[str] | None = None,
+        milliseconds: bool | None = None,
+    ) -> Self:
+        """Read a scenario from its folder.
+
+        Parameters
+        ----------
+        folder : path
+            The folder with `description.txt` and the tables.
+        measure : str, optional
+            The performance measure to compare by; the scenario's first one by default.
+        steps : str or list of str, optional
+            Feature steps to use; those that they require are added. "default" stands for the steps that the scenario
+            recommends. All steps are used by default.
+        milliseconds : bool, optional
+            Whether times are in milliseconds. By default the readme, the measure's name and the cutoff decide.
+        """
+        place = _require_scenario(Path(folder))
+        description = read_description(place / "description.txt")
+        runs = read_runs(place / "algorithm_runs.arff", description, measure)
+        times, cutoff, unit = _read_times(place, description, runs, milliseconds)
+        used = find_steps(description, steps)
+        features, feature_names = read_instance_features(place, runs.instances, used)
+        algorithm_features, algorithm_feature_names = read_algorithm_features(place, runs.algorithms)
+        scenario = cls(
+            name=str(description.get("scenario_id") or place.resolve().name),
+            instances=runs.instances,
+            algorithms=runs.algorithms,
+            performance=runs.performance[..., 0],
+            times=times * unit,
+            solved=runs.solved,
+            ranks=runs.rank(),
+            cutoff=cutoff * unit,
+            features=features,
+            feature_names=feature_names,
+            feature_costs=read_feature_costs(place, runs.instances, used) * unit,
+            algorithm_features=algorithm_features,
+            algorithm_feature_names=algorithm_feature_names,
+            quality=runs.measure.quality,
+            maximise=runs.measure.maximise,
+        )
+        for value in vars(scenario).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        return scenario
+
+    @cached_property
+    def costs(self) -> Floats:
+        """Cost of each run, instances x algorithms: its PAR10, or its loss if qualities are compared."""
+        costs = self.times.copy() if self.quality else par10(self.times, self.solved, self.cutoff)
+        costs.setflags(write=False)
+        return costs
+
+    @cached_property
+    def charged_costs(self) -> Floats:
+        """The same if a run begins only after the instance's features have been computed."""
+        if self.quality:
+            return self.costs
+        times = self.times + self.feature_costs[:, None]
+        costs = par10(times, self.solved & (times <= self.cutoff), self.cutoff)
+        costs.setflags(write=False)
+        return costs
+
+    def order(self, instance: int, among: ArrayLike | None = None) -> Integers:
+        """The algorithms that solve an instance, best first; equal ones stay in the given order.
+
+        Parameters
+        ----------
+        instance : int
+            Position of the instance.
+        among : array of int, optional
+            Positions of the algorithms to consider; all by default.
+        """
+        shown = np.arange(len(self.algorithms)) if among is None else np.asarray(among, dtype=np.int64)
+        ranked = shown[np.argsort(self.ranks[instance, shown], kind="stable")]
+        solving: Integers = ranked[self.solved[instance, ranked]]
+        return solving
+
+    def winner(self, instance: int, among: ArrayLike | None = None) -> int | None:
+        """The algorithm that wins the race on an instance; None if none solves it. Parameters as for `order`."""
+        order = self.order(instance, among)
+        return int(order[0]) if len(order) else None
+
+
+def par10(times: ArrayLike, solved: ArrayLike, cutoff: float) -> Floats:
+    """The time of each run that solved its instance, and ten times the cutoff for every other run.
+
+    >>> par10([3.0, 60.0], [True, False], 60.0).tolist()
+    [3.0, 600.0]
+    """
+    penalised: Floats = np.where(np.asarray(solved, dtype=bool), np.asarray(times, dtype=np.float64), 10.0 * cutoff)
+    return penalised
+
+
+def _require_scenario(folder: Path) -> Path:
+    for name in _REQUIRED:
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} is not an ASlib scenario: it has no {name}")
+    return folder
+
+
+def _read_times(
+    folder: Path, description: dict[str, Any], runs: Runs, milliseconds: bool | None
+) -> tuple[Floats, float, float]:
+    """Times and cutoff in the unit of the files, and that unit in seconds; losses and 1 for qualities."""
+    if runs.measure.quality:
+        return runs.measure_loss(), 1.0, 1.0
+    cutoff = _read_cutoff(folder / "description.txt", description)
+    if milliseconds is None:
+        milliseconds = _are_milliseconds(folder, runs.measure.name, cutoff)
+    return *runs.limit_times(cutoff), 1e-3 if milliseconds else 1.0
+
+
+def _read_cutoff(path: Path, description: dict[str, Any]) -> float | None:
+    said = description.get("algorithm_cutoff_time")
+    if said in (None, "?"):
+        return None
+    try:
+        cutoff = float(str(said))
+    except ValueError:
+        raise InputError(f"{path}: algorithm_cutoff_time is {said!r:.80}; use a number of seconds, or ?") from None
+    return cutoff if 0.0 < cutoff < math.inf else None
+
+
+def _are_milliseconds(folder: Path, measure: str, cutoff: float | None) -> bool:
+    readme = folder / "readme.txt"
+    sentences = re.split(r"\.\s", " ".join(arff.read_lines(readme)).lower()) if readme.is_file() else []
+    documented = any(re.search(r"run\W?time", text) and "millisecond" in text for text in sentences)
+    named = re.search(r"millisec|(?:\b|_)ms$|msecs?$", measure, re.IGNORECASE) is not None
+    return documented or named or (cutoff is not None and cutoff > _LONGEST_CUTOFF)
