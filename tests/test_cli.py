@@ -83,7 +83,7 @@ def test_a_policy_of_ones_own(tmp_path):
         (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
         (["--policies", ":Mine"], "cannot find the policy ':Mine'"),
         (["--policies", "cppl(omega=1).x()"], "policy must look like name or name(parameter=value, ...)"),
-        (["--policies", "mm(prior=0)"], "prior must be a finite number above 0.0, got 0.0"),
+        (["--policies", "mm(prior=0)"], "prior is 0; use a number above 0"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, arguments, message):

@@ -115,9 +115,9 @@ def test_one_hot_arms_cost_no_square_of_their_number():
             "ids must be 1 distinct integers",
         ),
         (lambda: Kronecker()([[1j]], [1.0]), "arms must be real numbers"),
-        (lambda: OneHot(2.5), "n_arms must be an integer, got 2.5"),
+        (lambda: OneHot(2.5), "n_arms is 2.5; use an integer of at least"),
         (lambda: OneHot(3)([1.0], ids=[3]), "ids must be integers from 0 to 2"),
-        (lambda: OneHot(0), "n_arms must be at least 1, got 0"),
+        (lambda: OneHot(0), "n_arms is 0; use an integer of at least 1"),
     ],
 )
 def test_bad_features_are_named(make, message):
@@ -178,7 +178,7 @@ def test_reduction_is_saved_and_loaded(tmp_path):
         (lambda: Reduction().fit(np.eye(2), names=["a"]), "names must be 2, one per column"),
         (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "X must have 2 columns, as in fit"),
         (lambda: Reduction().transform([1.0]), "fit"),
-        (lambda: Reduction(correlation=np.nan), "correlation must be a finite number"),
+        (lambda: Reduction(correlation=np.nan), "correlation is nan; use a number of at least 0 and at most 1"),
     ],
 )
 def test_bad_reductions_are_named(call, message):

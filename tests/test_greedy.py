@@ -47,7 +47,5 @@ def test_random_choices_are_uniform_over_the_eligible(policy):
 
 
 def test_epsilon_must_be_a_probability():
-    with pytest.raises(
-        InputError, match=r"epsilon must be a finite number of at least 0.0 and of at most 1.0, got 1\.5"
-    ):
+    with pytest.raises(InputError, match=r"epsilon is 1\.5; use a number of at least 0 and at most 1"):
         EpsilonGreedy(d=2, epsilon=1.5)

@@ -269,7 +269,7 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
         (lambda l, e: l.learn(e, winner="minisat"), r"winner must name arms that were chosen, \[.*\], got 'minisat'"),
         (
             lambda l, e: l.learn(e, winner=e.decision.names[0], after=-1),
-            "after must be a finite number of at least 0.0",
+            "use a number of at least 0",
         ),
         (lambda l, e: l.learn(e, outcome=Void(), after=1.0), "after must come with a winner, got 1.0 without"),
         (lambda l, e: l.learn(e, ranking=[]), "must name at least one arm, got none; report NoWinner"),
@@ -285,7 +285,7 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
         (lambda l, _: l.learn(99, winner="saps"), r"entry must be a decision of .*race\.journal, got number 99"),
         (lambda l, e: l.learn(e.number - 1, winner="saps"), "entry must be a decision of .*, got number"),
         (lambda l, _: l.learn(1, winner="saps"), "entry must be a decision without an outcome, got 1"),
-        (lambda l, _: l.learn("1", winner="saps"), "entry must be an integer, got '1'"),
+        (lambda l, _: l.learn("1", winner="saps"), "entry is '1'; use an integer of at least"),
         (lambda l, _: l.select([1.0], k=1), "context must have 2 values"),
         (lambda l, _: l.select([1.0, 1.0], k=9), "k must be from 1 to n=3"),
         (lambda l, _: l.select([1.0, 1.0], k=1, eligible="saps"), "eligible must be a list of names, got 'saps'"),

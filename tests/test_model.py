@@ -127,7 +127,10 @@ def test_a_ranking_that_is_none_is_refused(ranking):
         (lambda: model.log_likelihood([0.0, 1.0], [1.9]), r"ranking must be distinct positions .* got \[1.9\]"),
         (lambda: model.log_likelihood([0.0, 1.0], ["a"]), "ranking must be distinct positions"),
         (lambda: model.sample_ranking([0.0, 1.0], np.random.default_rng(0), 3), "m must be from 1 to 2"),
-        (lambda: model.sample_ranking([0.0, 1.0], np.random.default_rng(0), -1), "m must be at least 1, got -1"),
+        (
+            lambda: model.sample_ranking([0.0, 1.0], np.random.default_rng(0), -1),
+            "m is -1; use an integer of at least 1",
+        ),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -104,7 +104,7 @@ def test_precision_may_differ_by_feature():
         Newton(d=2, precision=[1.0, 0.0])
     with pytest.raises(InputError, match="precision must be one number or d=2 of them, got 3"):
         Newton(d=2, precision=[1.0, 1.0, 1.0])
-    with pytest.raises(InputError, match="bonus must be 'contrast' or 'arm', got 'none'"):
+    with pytest.raises(InputError, match="bonus is 'none'; use 'contrast' or 'arm'"):
         Newton(d=2, bonus="none")
     with pytest.raises(InputError, match=r"discount must be .* above 0\.0 and of at most 1\.0, got 1\.1"):
         Newton(d=2, discount=1.1)
@@ -286,5 +286,5 @@ def test_an_outcome_that_says_nothing_teaches_nothing():
 
 
 def test_outside_must_be_said_plainly():
-    with pytest.raises(InputError, match="outside must be True or False, got 'yes'"):
+    with pytest.raises(InputError, match="outside is 'yes'; use True or False"):
         Newton(d=2, outside="yes")

@@ -43,8 +43,8 @@ def test_outcomes_are_values():
     [
         (lambda: Winner(1.5), "arm must be the integer position of an arm, got 1.5"),
         (lambda: Winner(None), "arm must be the integer position of an arm, got None"),
-        (lambda: Winner(1, after=-0.1), "after must be a finite number of at least 0.0, got -0.1"),
-        (lambda: NoWinner(after="late"), "after must be a number, got 'late'"),
+        (lambda: Winner(1, after=-0.1), "after is -0.1; use a number of at least 0"),
+        (lambda: NoWinner(after="late"), "after is 'late'; use a"),
         (lambda: Ranking(["a"]), "arms must be the integer position of an arm, got 'a'"),
         (lambda: Ranking([]), "must name at least one arm"),
         (lambda: Ranking(3), "must be a list of positions, got 3; is it a Winner?"),

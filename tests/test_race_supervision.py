@@ -663,9 +663,9 @@ def test_bad_arguments_are_told(tmp_path):
     for message, racers, options in [
         ("racers must be one Racer or more", [], {}),
         ("racers must have distinct names, got ['good', 'good']", [good, good], {}),
-        ("seconds must be a finite number above 0.0, got 0.0", [good], {"seconds": 0}),
-        ("memory must be a finite number above 0.0", [good], {"memory": -1}),
-        ("output must be a finite number above 0.0", [good], {"output": 0}),
+        ("seconds is 0; use a number above 0", [good], {"seconds": 0}),
+        ("memory is -1; use a number above 0", [good], {"memory": -1}),
+        ("output is 0; use a number above 0", [good], {"output": 0}),
         ("level must be one of pid namespace, subreaper, or left out, got 'best'", [good], {"level": "best"}),
     ]:
         with pytest.raises(InputError, match=re.escape(message)):

@@ -129,9 +129,9 @@ def test_limits_seeds_and_nothing_to_search_for():
     assert solve(Formula.of(3, [])).model.shape == (3,)
     assert not solve(Formula.of(0, [[]])).solved
     assert not solve(Formula.of(2, [[1], []])).solved
-    with pytest.raises(InputError, match=r"ps must be .* of at least 0\.0 and of at most 1\.0, got 1\.5"):
+    with pytest.raises(InputError, match=r"ps is 1\.5; use a number of at least 0 and at most 1"):
         Parameters(ps=1.5)
-    with pytest.raises(InputError, match="seed must be at least 0, got -1"):
+    with pytest.raises(InputError, match="seed is -1; use an integer of at least 0"):
         solve(formula, seed=-1)
 
 

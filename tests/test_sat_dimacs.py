@@ -145,7 +145,7 @@ def test_equality():
 @pytest.mark.parametrize(
     ("variables", "literals", "starts", "message"),
     [
-        (-1, [], [0], "variables must be at least 0, got -1"),
+        (-1, [], [0], "variables is -1; use an integer of at least 0"),
         (2**31, [], [0], "variables must be at most 2147483647, got 2147483648"),
         (2, [1, 3], [0, 2], "literals must be from 1 to 2, or the negative of that, got 3"),
         (2, [1, 0], [0, 2], "literals must be from 1 to 2, or the negative of that, got 0"),

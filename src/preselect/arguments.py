@@ -1,4 +1,4 @@
-"""Checks of single arguments: what comes out is a plain Python number, what does not fit is a sentence."""
+"""Checks of single arguments: each returns a plain Python value, or raises a sentence that says what to use."""
 
 import math
 import operator
@@ -10,18 +10,21 @@ from preselect.errors import InputError
 
 
 def integer(value: Any, argument: str, least: int) -> int:
-    """A whole number of at least `least`.
+    """Return an integer of at least `least`.
 
     >>> integer(3, "k", 1)
     3
+    >>> integer(-1, "seed", 0)
+    Traceback (most recent call last):
+    preselect.errors.InputError: seed is -1; use an integer of at least 0
     """
     try:
-        number = operator.index(value)
+        found = operator.index(value)
     except TypeError:
-        raise InputError(f"{argument} must be an integer, got {value!r:.80}") from None
-    if number < least:
-        raise InputError(f"{argument} must be at least {least}, got {number}")
-    return number
+        found = least - 1
+    if found < least:
+        raise InputError(f"{argument} is {_show(value)}; use an integer of at least {least}")
+    return found
 
 
 def number(
@@ -33,38 +36,65 @@ def number(
     most: float = math.inf,
     below: float = math.inf,
 ) -> float:
-    """A finite number within limits: from `least` to `most`, and strictly between `above` and `below`.
+    """Return a finite float from `least` to `most`, and strictly between `above` and `below`.
 
     >>> number(0.5, "omega", least=0.0)
     0.5
+    >>> number(0.0, "gamma_1", above=0.0)
+    Traceback (most recent call last):
+    preselect.errors.InputError: gamma_1 is 0.0; use a number above 0
     """
-    if isinstance(value, str) or not hasattr(value, "__float__"):
-        raise InputError(f"{argument} must be a number, got {value!r:.80}")
-    found = float(value)
+    found = _as_float(value)
     if math.isfinite(found) and least <= found <= most and above < found < below:
         return found
-    limits = {"of at least": least, "above": above, "of at most": most, "below": below}
-    said = " and ".join(f"{words} {limit}" for words, limit in limits.items() if math.isfinite(limit))
-    raise InputError(f"{argument} must be a finite number {said}".rstrip() + f", got {found}")
+    limits = {"at least": least, "above": above, "at most": most, "below": below}
+    asked = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if math.isfinite(limit))
+    kind = "a finite number" if not asked or math.isinf(found) else "a number"
+    raise InputError(f"{argument} is {_show(value)}; use {kind} {'of ' * asked.startswith('at')}{asked}".rstrip())
+
+
+def _as_float(value: Any) -> float:
+    """The value as a float; NaN if it is not a number."""
+    if isinstance(value, str) or not hasattr(value, "__float__") or np.ndim(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def one_of(value: Any, argument: str, names: tuple[str, ...]) -> str:
-    """One of several names.
+    """Return one of several names.
 
     >>> one_of("best", "choose", ("best", "cover"))
     'best'
+    >>> one_of("worst", "choose", ("best", "cover"))
+    Traceback (most recent call last):
+    preselect.errors.InputError: choose is 'worst'; use 'best' or 'cover'
     """
-    if value not in names:
-        raise InputError(f"{argument} must be {' or '.join(map(repr, names))}, got {value!r:.80}")
+    if not isinstance(value, str) or value not in names:
+        raise InputError(f"{argument} is {_show(value)}; use {' or '.join(map(repr, names))}")
     return str(value)
 
 
 def boolean(value: Any, argument: str) -> bool:
-    """True or False, and nothing that merely counts as one of them.
+    """Return True or False; values that merely count as true or false are refused.
 
     >>> boolean(True, "outside")
     True
+    >>> boolean("no", "outside")
+    Traceback (most recent call last):
+    preselect.errors.InputError: outside is 'no'; use True or False
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{argument} must be True or False, got {value!r:.80}")
+        raise InputError(f"{argument} is {_show(value)}; use True or False")
     return bool(value)
+
+
+def _show(value: Any) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python does not print integers of thousands of digits
+        return f"an integer of {value.bit_length()} bits"

@@ -64,14 +64,14 @@ def flag_of(value: Any, name: str) -> bool:
 def integer_of(value: Any, name: str, least: int) -> int:
     """An integer, at least so much; true and false are none here."""
     if isinstance(value, bool):
-        raise InputError(f"{name} must be an integer, got {value!r}")
+        raise InputError(f"{name} is {value}; use an integer of at least {least}")
     return integer(value, name, least)
 
 
 def positive_of(value: Any, name: str) -> float:
     """A number above 0; true and false are none here."""
     if isinstance(value, bool):
-        raise InputError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"{name} is {value}; use a number above 0")
     return number(value, name, above=0.0)
 
 
