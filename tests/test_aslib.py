@@ -499,7 +499,7 @@ def test_arguments_that_do_not_fit(write):
     scenario = Scenario.read(write())
     with pytest.raises(InputError, match="k=3, but there are only 2 algorithms"):
         best_fixed_set(scenario.costs, 3)
-    with pytest.raises(InputError, match="k must be at least 1, got 0"):
+    with pytest.raises(InputError, match="k is 0; use an integer of at least 1"):
         best_fixed_set(scenario.costs, 0)
     with pytest.raises(InputError, match="no feature step 'none'; it has cheap, dear"):
         Scenario.read(write(), steps=["none"])
