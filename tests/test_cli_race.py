@@ -6,16 +6,26 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
-from test_cli import preselect
+from click.testing import CliRunner
 
+from preselect.cli.main import preselect as command
 from preselect.race import read_pool
 from preselect.store import Journal, verify
 
 MODEL = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
 NO_MODEL = "echo 's UNSATISFIABLE'; exit 20"
+WRITE_OWN = "test -e ../out/a.cnf.out || echo mine > ../out/a.cnf.out"
 PRESELECT = [sys.executable, "-m", "preselect"]
+
+
+def preselect(*arguments, expect=0, given=""):
+    result = CliRunner().invoke(command, [*map(str, arguments)], input=given)
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    assert result.exit_code == expect, result.output
+    return result
 
 
 @pytest.fixture
@@ -34,17 +44,17 @@ def formulas(tmp_path):
 def test_one_file_is_answered_as_a_solver_does(pool, formulas, script, code, printed):
     done = preselect("race", pool({"one": script, "other": "exit 3"}), formulas / "a.cnf", expect=code)
     assert done.stdout == printed
-    assert "1 solved in" in done.stderr or "0 of 1 solved in" in done.stderr
+    assert f"{0 if code == 0 else 1} of 1 race solved" in done.stderr
 
 
 def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
     path, out = pool({"one": f"sleep 0.5; {MODEL}", "other": NO_MODEL.replace("20", "2")}), tmp_path / "out"
     done = preselect("race", path, formulas, "-", "--output", out, given=f"{formulas / 'b.cnf'}\n\n")
     assert done.stdout == ""
-    assert sorted(os.listdir(out)) == ["a.cnf.out", "b.cnf.out"]
+    assert sorted(os.listdir(out)) == [".preselect-outputs", "a.cnf.out", "b.cnf.out"]
     assert (out / "a.cnf.out").read_text() == "s SATISFIABLE\nv 1 2 0\n"
     assert "[3/3]" in done.stderr
-    assert "3 of 3 solved" in done.stderr
+    assert "3 of 3 races solved" in done.stderr
     row = next(line for line in done.stderr.splitlines() if "│ other" in line)
     assert 50 < float(row.split("│")[-2]) <= 60  # it fails every time, and the limit is 20 s
     assert verify(read_pool(path).journal).equal
@@ -55,8 +65,8 @@ def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas
     (formulas / name).write_text("p cnf 2 1\n1 x 0\n")
     done = preselect("race", pool({"one": MODEL}), formulas, expect=1)
     assert f"{name}, line 2" in done.stderr
-    assert "2 of 2 solved" in done.stderr
-    assert "1 that could not" in done.stderr
+    assert "2 of 2 races solved" in done.stderr
+    assert "1 instance could not be raced; see above" in done.stderr
     assert f"{name}, line 2" in preselect("race", pool({"one": MODEL}), formulas / name, expect=1).stderr
 
 
@@ -64,14 +74,71 @@ def test_outputs_do_not_overwrite_one_another_and_do_not_outlive_their_race(pool
     (tmp_path / "a.cnf").write_text((formulas / "a.cnf").read_text())
     path, out = pool({"one": MODEL}), tmp_path / "out"
     said = preselect("race", path, formulas, tmp_path / "a.cnf", "--output", out, expect=1).stderr
-    assert "instances must have different names for --output" in said
+    assert "have the same name, and so would their outputs" in said
     preselect("race", path, formulas, "--output", out)
     assert (out / "a.cnf.out").exists()
     done = preselect("race", pool({"one": "exit 1"}), formulas, "--output", out, "--format", "json")
     assert not (out / "a.cnf.out").exists()
     assert [json.loads(line)["output"] for line in done.stdout.splitlines()] == [None, None]
     said = preselect("race", path, "--watch", out, "--output", out, expect=1).stderr
-    assert "output must be another folder than the one that is watched" in said
+    assert "is also the folder of instances" in said
+
+
+@pytest.mark.parametrize("script", [MODEL, "exit 1"])
+@pytest.mark.parametrize("own", ["a file", "a changed output", "a link", "a folder"])
+def test_files_that_are_not_ours_stay(pool, formulas, tmp_path, script, own):
+    """Neither the output of a winner nor its absence touches a file that another program or a person wrote."""
+    path, place = pool({"one": MODEL}), formulas / "a.cnf.out"
+    if own == "a changed output":
+        preselect("race", path, formulas / "a.cnf", "--output", formulas, expect=10)
+    if own == "a link":
+        (tmp_path / "thesis.txt").write_text("mine")
+        place.symlink_to(tmp_path / "thesis.txt")
+    elif own == "a folder":
+        place.mkdir()
+    else:
+        place.write_text("mine")
+    number = len(list_rounds(path))
+    said = preselect("race", pool({"one": script}), formulas / "a.cnf", "--output", formulas, expect=1).stderr
+    assert f"{place} exists and is not overwritten; move it, or name another folder for --output" in said
+    assert place.is_dir() or place.read_text() == "mine"
+    assert len(list_rounds(path)) == number
+
+
+def list_rounds(path):
+    journal = read_pool(path).journal
+    if not journal.exists():
+        return []
+    with Journal.read(journal) as source:
+        return list(source.rounds())
+
+
+def test_a_file_that_appears_during_the_race_stays(pool, formulas):
+    """The others are raced all the same."""
+    out = formulas.parent / "out"
+    path = pool({"one": f"test -e {out}/a.cnf.out || echo mine > {out}/a.cnf.out; {MODEL}"})
+    done = preselect("race", path, formulas, "--output", out, expect=1)
+    assert (out / "a.cnf.out").read_text() == "mine\n"
+    assert "a.cnf.out exists and is not overwritten" in done.stderr
+    assert "1 instance could not be raced" in done.stderr
+    assert (out / "b.cnf.out").read_text() == "s SATISFIABLE\nv 1 2 0\n"
+
+
+def test_outputs_are_not_written_among_instances_that_are_listed_by_folder(pool, formulas):
+    said = preselect("race", pool({"one": MODEL}), formulas, "--output", formulas, expect=1).stderr
+    assert "is also the folder of instances; name another folder for --output" in said
+
+
+def test_a_reader_that_has_had_enough_gets_no_traceback(pool, formulas):
+    process = subprocess.Popen(
+        [*PRESELECT, "race", pool({"one": MODEL}), formulas], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 1
+    assert b"Traceback" not in said
+    assert b"Broken pipe" not in said
 
 
 def test_an_answer_by_exit_code_alone_is_said_in_words(pool, formulas):
@@ -98,22 +165,28 @@ def test_json_has_a_line_for_each_instance(pool, formulas):
     assert lines[0]["output"] == "s SATISFIABLE\nv 1 2 0\n"
 
 
-def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path):
+def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, monkeypatch):
+    """A file is raced when it has stopped growing; Ctrl-C comes while the command waits."""
     path, inbox = pool({"one": MODEL}), tmp_path / "inbox"
     inbox.mkdir()
-    process = subprocess.Popen(
-        [*PRESELECT, "race", path, "--watch", inbox, "--format", "json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    (inbox / "late.cnf").write_text((formulas / "a.cnf").read_text())
-    first = json.loads(process.stdout.readline())
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    whole, steps = (formulas / "a.cnf").read_text(), iter(range(9))
+
+    def wait(_):
+        step = next(steps)
+        if step == 5:
+            raise KeyboardInterrupt
+        if step < 3:
+            (inbox / "late.cnf").write_text(whole[: 8 * (step + 1)])
+
+    monkeypatch.setattr("preselect.cli.race.time", SimpleNamespace(sleep=wait))
+    done = preselect("race", path, "--watch", inbox, "--format", "json", expect=130)
+    first = json.loads(done.stdout)
     assert first["instance"].endswith("late.cnf")
-    assert process.returncode == 130
-    assert b"what was learnt is in the journal" in errors
+    assert first["winner"] == "one"
+    assert "1 of 1 race solved" in done.stderr
+    assert f"what was learnt is in {read_pool(path).journal}" in done.stderr
+    assert f"run the same command again: it races on every file that is then in {inbox}" in done.stderr
+    assert "remaining instances" not in done.stderr
 
 
 def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
@@ -128,16 +201,18 @@ def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    process.stderr.close()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"run the command again with the remaining instances" in said
     with Journal.read(journal) as found:
         assert [event.body["kind"] for event in found.events() if event.kind == "outcome"] == ["void"]
 
 
-def test_init_check_and_report(tmp_path, formulas, pool):
-    preselect("race", "init", cwd=tmp_path)
+def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    preselect("race", "init")
     assert "saps" in (tmp_path / "pool.toml").read_text()
-    assert "pool.toml, which is there" in preselect("race", "init", expect=1, cwd=tmp_path).stderr
+    assert "pool.toml, which is there" in preselect("race", "init", expect=1).stderr
     (tmp_path / "pool.toml").unlink()
     path = pool({"good": MODEL, "liar": "printf 's SATISFIABLE\\nv -2 0\\n'; exit 10"})
     told = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
@@ -152,20 +227,21 @@ def test_init_check_and_report(tmp_path, formulas, pool):
     ("arguments", "message", "code"),
     [
         (["pool.toml"], "name instances to race on", 2),
-        (["pool.toml", "gone.cnf"], "instance must be a file, got 'gone.cnf'; nothing was raced", 1),
+        (["pool.toml", "gone.cnf"], "'gone.cnf' is not a file; nothing was raced", 1),
         (["gone.toml", "cnf/a.cnf"], "gone.toml", 1),
         (["pool.toml", "cnf/a.cnf", "--k", "7"], "k must be at most the number of arms, 1, got 7", 1),
         (["pool.toml", "cnf/a.cnf", "--seconds", "inf"], "seconds is inf; use a finite number above 0", 1),
         (["init", "new.toml", "--seconds", "-5"], "use a number above 0", 1),
-        (["pool.toml", "--watch", "gone"], "watch must be a folder, got 'gone'", 1),
+        (["pool.toml", "--watch", "gone"], "cannot watch 'gone': it is not a folder", 1),
         (["report", "gone.journal"], "gone.journal", 1),
         (["check", "gone.toml"], "gone.toml", 1),
     ],
 )
 @pytest.mark.usefixtures("formulas")
-def test_what_is_wrong_is_said_in_a_sentence(pool, tmp_path, arguments, message, code):
+def test_what_is_wrong_is_said_in_a_sentence(pool, tmp_path, monkeypatch, arguments, message, code):
+    monkeypatch.chdir(tmp_path)
     pool({"one": MODEL})
-    assert message in preselect("race", *arguments, expect=code, cwd=tmp_path).stderr
+    assert message in preselect("race", *arguments, expect=code).stderr
 
 
 def test_help_teaches():

@@ -7,8 +7,8 @@ import pytest
 
 from preselect import InputError, PreselectError
 from preselect.race import Races, race, race_async, read_pool
-from preselect.race.summary import Tally
-from preselect.store import Journal, verify
+from preselect.race.summary import summarize_races
+from preselect.store import Journal, read_rounds, verify
 
 FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"
 RIGHT = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
@@ -230,20 +230,18 @@ def test_outputs_of_races_are_cleared_away(pool, formula, tmp_path):
     assert not [name for name in os.listdir(tmp_path) if "running" in name]
 
 
-def test_the_tally_counts_only_what_is_known(pool, formula):
+def test_the_summary_counts_only_what_is_known(pool, formula):
     """An arm that was killed may have needed a moment more or for ever: nothing is saved for certain. One that failed
     would have used up its time."""
     path = pool({"quick": f"sleep 0.2; {RIGHT}", "killed": "sleep 60", "failed": "exit 1"}, head="k = 3", seconds=50)
     with Races(path) as races:
         raced = [races.run(formula), races.run(formula)]
-    tally = Tally.of(raced, 50)
+    with Journal.read(read_pool(path).journal) as journal:
+        summary = summarize_races(read_rounds(journal))
     seconds = sum(one.seconds for one in raced)
-    assert (tally.races, tally.solved, tally.void, tally.seconds) == (2, 2, 0, seconds)
-    assert {name: (share.plays, share.wins) for name, share in tally.shares.items()} == {
-        "quick": (2, 2),
-        "killed": (2, 0),
-        "failed": (2, 0),
-    }
-    features = sum(one.feature_seconds for one in raced)
-    assert tally.shares["quick"].saved == tally.shares["killed"].saved == pytest.approx(-features)
-    assert tally.shares["failed"].saved == pytest.approx(100 - seconds - features)
+    assert (summary.counts.rounds, summary.solved, summary.void, summary.seconds) == (2, 2, 0, seconds)
+    assert summary.feature_seconds == sum(one.feature_seconds for one in raced)
+    assert (summary.counts.plays, summary.counts.wins) == ({"quick": 2, "killed": 2, "failed": 2}, {"quick": 2})
+    assert summary.single_arms["killed"].saved_seconds == 0
+    assert summary.single_arms["quick"].saved_seconds <= 0
+    assert summary.single_arms["failed"].saved_seconds == pytest.approx(100 - seconds)

@@ -2,13 +2,15 @@
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -19,9 +21,11 @@ from rich.text import Text
 from preselect.errors import InputError
 from preselect.race import RaceResult, Races, read_pool
 from preselect.race.check import try_arms
+from preselect.race.outputs import OutputFolder
 from preselect.race.solvers import find_solvers, write_pool
-from preselect.race.summary import Tally
+from preselect.race.summary import RaceSummary, summarize_races
 from preselect.race.supervision import Standing, Watch
+from preselect.store import Journal, read_rounds
 
 _WATCH_SECONDS = 0.5
 _EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed
@@ -29,7 +33,7 @@ _POOL = click.argument("pool", type=click.Path(path_type=Path))
 
 
 class _Race(click.Group):
-    """What is not a subcommand is a pool: `preselect race pool.toml FILE...` means `preselect race run ...`."""
+    """Takes a first word that is no subcommand for a pool: `race pool.toml FILE...` means `race run pool.toml FILE...`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "-h", "--help"):
@@ -39,37 +43,38 @@ class _Race(click.Group):
 
 @click.group(cls=_Race)
 def race() -> None:
-    """Race k solvers of a pool on each instance, stop at the first right answer, and learn which to race.
+    """Race k solvers of a pool on each instance, stop at the first right answer, and learn which ones to race.
 
     \b
     preselect race init                        write pool.toml from the solvers that are installed
-    preselect race check pool.toml             try every one of them on a tiny formula
+    preselect race check pool.toml             try each solver on a tiny formula
     preselect race pool.toml cnf/*.cnf         race, learn, print the winners' answers
-    preselect race pool.toml --watch inbox     race on whatever comes into a folder
-    preselect race report pool.toml            a page about what has been learnt
+    preselect race pool.toml --watch inbox     race on every file that appears in a folder
+    preselect race report pool.toml            write a page about what has been learnt
 
-    Everything is kept in the pool's journal: give the next instances tomorrow, and it goes on from there.
+    Everything learnt is in the pool's journal: race on more instances tomorrow, and learning continues from there.
+    `preselect race run --help` lists the options of a race.
     """
 
 
 @race.command()
 @click.argument("pool", default="pool.toml", type=click.Path(path_type=Path))
-@click.option("--k", type=click.IntRange(1), help="Racers per instance.  [default: 2]")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time for a race.")
+@click.option("--k", type=click.IntRange(1), help="Solvers per race.  [default: 2]")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a race.")
 def init(pool: Path, k: int | None, seconds: float) -> None:
-    """Write a commented POOL file from the solvers that are found here, and SAPS, our own."""
+    """Write a commented POOL file with the solvers that are installed here and SAPS, which comes with preselect."""
     found = find_solvers()
     write_pool(pool, found, k=k, seconds=seconds)
     click.echo(f"{pool}: {', '.join(solver.name for solver in found)}")
-    click.echo(f"next: preselect race check {pool}", err=True)
+    click.echo(f"next: preselect race check {shlex.quote(str(pool))}", err=True)
 
 
 @race.command()
 @_POOL
-@click.option("--instance", type=click.Path(path_type=Path), help="Try on this one instead of tiny formulas.")
+@click.option("--instance", type=click.Path(path_type=Path), help="Try them on this file instead of tiny formulas.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def check(pool: Path, instance: Path | None, style: str) -> None:
-    """Try every arm of POOL, and say what is wrong; the exit code is 1 if something is."""
+    """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is."""
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
         trials = try_arms(read_pool(pool), Path(folder), instance=instance)
     if style == "json":
@@ -84,10 +89,19 @@ def check(pool: Path, instance: Path | None, style: str) -> None:
 @race.command()
 @_POOL
 @click.argument("instances", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--watch", "inbox", type=click.Path(path_type=Path), help="Race on every file that comes into a folder.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write winners' outputs into this folder.")
-@click.option("--k", type=click.IntRange(1), help="Racers per instance, instead of the pool's.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Time for a race, instead of the pool's.")
+@click.option(
+    "--watch",
+    "inbox",
+    type=click.Path(path_type=Path),
+    help="Race on every file that appears in this folder, until Ctrl-C.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write each winner's output to NAME.out in this folder."
+)
+@click.option("--k", type=click.IntRange(1), help="Solvers per race, instead of the pool's number.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of a race, instead of the pool's."
+)
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def run(
     pool: Path,
@@ -98,58 +112,114 @@ def run(
     seconds: float | None,
     style: str,
 ) -> None:
-    """Race solvers of POOL on INSTANCES: files, folders of files, or - for a list of files from standard input.
+    """Race solvers of POOL on INSTANCES: files, folders of files, or - for a list of files on standard input.
 
-    The winner's output goes to standard output, or into a folder with --output; what happens, and a summary, to
-    standard error. With --format json standard output has one line of JSON for each instance instead.
+    The winner's output goes to standard output, or to a folder with --output. Progress and a summary go to standard
+    error. With --format json, standard output has a line of JSON for each instance instead.
 
-    For a single file the exit code is that of a SAT solver: 10 satisfiable, 20 unsatisfiable, 0 unknown. For several it
-    is 0 when all have been raced on, 1 if some could not be.
+    With --output, a.cnf is answered in a.cnf.out; there is no such file if nobody won. An output that an earlier run
+    wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced. (The folder's
+    file .preselect-outputs lists what was written there, with checksums.)
+
+    For a single file the exit code is that of a SAT solver: 10 satisfiable, 20 unsatisfiable, 0 unknown. For several
+    files it is 0 if all of them have been raced, and 1 otherwise.
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
     setting = read_pool(pool).changed(k=k, seconds=seconds)
-    files = _listed(instances)
-    if output is not None:
-        _require_distinct(files, output, inbox)
-        output.mkdir(parents=True, exist_ok=True)
-    tally, single = Tally(setting.limits.seconds), len(files) == 1 and inbox is None
-    raced, failed = None, 0
-    with Races(setting) as races, _interruptible(tally):
-        for place, file in enumerate(_all(files, inbox), start=1):
-            try:
-                with _table(file) as watch:
-                    raced = races.run(file, watch=watch)
-            except InputError as error:
-                if single:
-                    raise
-                failed += 1
-                click.echo(f"{_place(place, files)} {_printable(file)}: {error}", err=True)
-                continue
-            tally.add(raced)
-            failed += raced.void is not None and raced.winner is None
-            _tell(raced, _place(place, files))
-            _write(raced, output, style, single)
-    _summarise(tally)
-    if failed:
-        raise InputError(f"instances must be such that they can be raced on, got {failed} that could not, see above")
-    if single and raced is not None and raced.winner is not None:
-        sys.exit(_EXIT_CODES.get(raced.answer or "", raced.exit_code))
+    files = _list_files(instances)
+    _require_apart(output, inbox, instances)
+    batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style)
+    log = _Log()
+    with Races(setting) as races, _explain_interrupt(setting.journal, log, inbox):
+        for place, file in enumerate(_iterate_files(files, inbox), start=1):
+            _race_one(races, file, batch, log, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
+    _print_summary(setting.journal, log)
+    if log.failed:
+        raise InputError(f"{_count(log.failed, 'instance')} could not be raced; see above")
+    if batch.is_single and log.last is not None and log.last.winner is not None:
+        sys.exit(_EXIT_CODES.get(log.last.answer or "", log.last.exit_code))
 
 
 @race.command()
 @click.argument("pool", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default="race.html", show_default=True, help="Where to.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="race.html",
+    show_default=True,
+    help="The page; an earlier one is replaced.",
+)
 def report(pool: Path, out: Path) -> None:
-    """Write one HTML page about what has been learnt with POOL: a pool file, or a journal."""
+    """Write an HTML page about what has been learnt with POOL, a pool file (.toml) or a journal."""
     from preselect.race.report import write_report
 
     journal = read_pool(pool).journal if pool.suffix == ".toml" else pool
     click.echo(f"report: {write_report(journal, out)}")
 
 
-def _place(place: int, files: list[Path]) -> str:
-    return f"[{place}/{len(files)}]" if place <= len(files) else "[new]"
+# --- the races of a run -----------------------------------------------------------------------------------------------
+
+
+class _Batch(NamedTuple):
+    """What is raced on, and where answers go."""
+
+    files: list[Path]
+    inbox: Path | None
+    output: OutputFolder | None
+    style: str
+
+    @property
+    def is_single(self) -> bool:
+        return len(self.files) == 1 and self.inbox is None
+
+
+@dataclass
+class _Log:
+    """What has happened so far: the first and the last race, and how many instances could not be raced."""
+
+    first: RaceResult | None = None
+    last: RaceResult | None = None
+    failed: int = 0
+
+    def add(self, result: RaceResult) -> None:
+        self.first, self.last = self.first or result, result
+        self.failed += result.void is not None and result.winner is None
+
+
+def _race_one(races: Races, file: Path, batch: _Batch, log: _Log, place: str) -> None:
+    """Race on a file and print what there is to say; only if it is the single one may its error end the command."""
+    try:
+        if batch.output is not None:
+            batch.output.require_free(file)
+        with _show_standings(file) as watch:
+            result = races.run(file, watch=watch)
+        log.add(result)
+        _print_result(result, place)
+        _write_answer(result, batch)
+    except InputError as error:
+        if batch.is_single:
+            raise
+        log.failed += 1
+        click.echo(f"{place} {_printable(file)}: {error}", err=True)
+
+
+@contextmanager
+def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator[None]:
+    """On Ctrl-C, say that nothing is lost and how to continue, and summarize the races so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if inbox is None:
+            advice = "to continue, run the command again with the remaining instances"
+        else:
+            advice = f"to continue, run the same command again: it races on every file that is then in {inbox}"
+        click.echo(f"\ninterrupted; what was learnt is in {journal}; {advice}", err=True)
+        _print_summary(journal, log)
+        sys.exit(130)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
 def _printable(path: Path) -> str:
@@ -157,51 +227,44 @@ def _printable(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def _require_distinct(files: list[Path], output: Path, inbox: Path | None) -> None:
-    """Outputs are called after instances: no two may have the same name, and none may become an instance."""
-    if inbox is not None and output.absolute() == inbox.absolute():
-        raise InputError(f"output must be another folder than the one that is watched, got {str(output)!r} for both")
-    named: dict[str, Path] = {}
-    for file in files:
-        other = named.setdefault(file.name, file)
-        if other.absolute() != file.absolute():
-            raise InputError(
-                f"instances must have different names for --output, got {str(other)!r} and {str(file)!r}; "
-                "race on them one by one, or rename one"
-            )
+def _require_apart(output: Path | None, inbox: Path | None, instances: Iterable[Path]) -> None:
+    """Outputs must not become instances of the next run."""
+    folders = [path for path in (*instances, inbox) if path is not None and path.is_dir()]
+    if output is not None and any(output.absolute() == folder.absolute() for folder in folders):
+        raise InputError(f"{output} is also the folder of instances; name another folder for --output")
 
 
-def _listed(given: Iterable[Path]) -> list[Path]:
+def _list_files(given: Iterable[Path]) -> list[Path]:
     """Files, those in folders, and those that standard input lists."""
     files: list[Path] = []
     for path in given:
         if str(path) == "-":
             files += [Path(os.fsdecode(line)) for line in sys.stdin.buffer.read().splitlines() if line.strip()]
         elif path.is_dir():
-            files += _inside(path)
+            files += _list_folder(path)
         else:
             files.append(path)
     for file in files:
         if not file.is_file():
-            raise InputError(f"instance must be a file, got {str(file)!r}; nothing was raced")
+            raise InputError(f"{str(file)!r} is not a file; nothing was raced")
     return files
 
 
-def _inside(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def _all(files: list[Path], inbox: Path | None) -> Iterator[Path]:
-    """The files, and then for ever those that come into the inbox and have stopped growing."""
+def _iterate_files(files: list[Path], inbox: Path | None) -> Iterator[Path]:
+    """Give the files, and then, without end, those that appear in the inbox once they have stopped growing."""
     yield from files
     if inbox is None:
         return
     if not inbox.is_dir():
-        raise InputError(f"watch must be a folder, got {str(inbox)!r}; make it first")
+        raise InputError(f"cannot watch {str(inbox)!r}: it is not a folder; make it first")
     click.echo(f"watching {inbox}; Ctrl-C ends", err=True)
     seen, states = set(files), dict[Path, tuple[int, int] | None]()
     while True:
-        now = {path: _state(path) for path in _inside(inbox) if path not in seen}
+        now = {path: _state(path) for path in _list_folder(inbox) if path not in seen}
         for path, state in now.items():
             if state is not None and states.get(path) == state:
                 seen.add(path)
@@ -211,7 +274,7 @@ def _all(files: list[Path], inbox: Path | None) -> Iterator[Path]:
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """Size and time of the last change; None if it is gone."""
+    """Size and time of the last change; None if the file is gone."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -219,31 +282,21 @@ def _state(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-@contextmanager
-def _interruptible(tally: Tally) -> Iterator[None]:
-    """On Ctrl-C end the race, say what came of the others, and that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(
-            "\ninterrupted; what was learnt is in the journal, give the other instances again to go on", err=True
-        )
-        _summarise(tally)
-        sys.exit(130)
+# --- what is printed --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _table(file: Path) -> Iterator[Watch | None]:
-    """A live table of the racers, on a terminal."""
+def _show_standings(file: Path) -> Iterator[Watch | None]:
+    """Show a live table of the racers, on a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
     with Live(console=console, transient=True, refresh_per_second=8) as live:
-        yield lambda standings: live.update(_standings(file, standings))
+        yield lambda standings: live.update(_tabulate_standings(file, standings))
 
 
-def _standings(file: Path, standings: list[Standing]) -> Table:
+def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
     table = Table(title=Text(_printable(file)), title_justify="left")
     for column in ("racer", "", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")
@@ -253,82 +306,106 @@ def _standings(file: Path, standings: list[Standing]) -> Table:
     return table
 
 
-def _tell(raced: RaceResult, place: str) -> None:
-    if raced.winner is None:
-        ends = ", ".join(f"{finish.name} {finish.status}" for finish in raced.finishes)
-        said = f"nobody, {raced.seconds:.2f} s ({ends})"
-    else:
-        others = ", ".join(name for name in raced.chosen if name != raced.winner) or "nobody else"
-        tie = ", a tie" if raced.tie else ""
-        said = f"{raced.answer or 'answered'} by {raced.winner} in {raced.seconds:.2f} s{tie} (raced: {others})"
-    click.echo(f"{place} {_printable(raced.instance)}: {said}", err=True)
-    for finish in raced.finishes:
+def _print_result(result: RaceResult, place: str) -> None:
+    click.echo(f"{place} {_printable(result.instance)}: {_describe(result)}", err=True)
+    for finish in result.finishes:
         if finish.status in ("wrong answer", "crashed", "memory"):
             click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
-    for problem in (raced.void and f"nothing was learnt: {raced.void}", raced.warning):
+    for problem in (result.void and f"nothing was learnt: {result.void}", result.warning):
         if problem:
             click.echo(f"    {problem}", err=True)
 
 
-def _write(raced: RaceResult, output: Path | None, style: str, single: bool) -> None:
-    """The winner's output, or a line of JSON, where it was asked for."""
-    place = None if output is None else output / f"{raced.instance.name}.out"
-    if place is not None and raced.winner is not None:
-        place.write_bytes(raced.output)
-    elif place is not None:
-        place.unlink(missing_ok=True)  # of an earlier run: it is no answer to this one
-    if style == "json":
-        click.echo(json.dumps(_as_json(raced, place)))
-    elif place is None:
-        if not single:
-            click.echo(f"c instance {_printable(raced.instance)}")
+def _describe(result: RaceResult) -> str:
+    if result.winner is None:
+        ends = ", ".join(f"{finish.name} {finish.status}" for finish in result.finishes)
+        return f"no winner after {result.seconds:.2f} s ({ends})"
+    others = ", ".join(name for name in result.chosen if name != result.winner)
+    against = f" (against {others})" if others else " (alone)"
+    tie = ", a tie" if result.tie else ""
+    return f"{result.answer or 'answered'} by {result.winner} in {result.seconds:.2f} s{tie}{against}"
+
+
+def _write_answer(result: RaceResult, batch: _Batch) -> None:
+    """Write the winner's output, or a line of JSON, where it was asked for."""
+    if batch.output is not None and result.winner is not None:
+        batch.output.write(result.instance, result.output)
+    elif batch.output is not None:
+        batch.output.remove(result.instance)
+    if batch.style == "json":
+        click.echo(json.dumps(_to_json(result, batch.output)))
+    elif batch.output is None:
+        if not batch.is_single:
+            click.echo(f"c instance {_printable(result.instance)}")
         sys.stdout.flush()
-        sys.stdout.buffer.write(_answer(raced))
+        sys.stdout.buffer.write(_answer(result))
         sys.stdout.buffer.flush()
 
 
-def _answer(raced: RaceResult) -> bytes:
-    """What the winner printed, or what its exit code says, or that nobody knows."""
-    if raced.winner is not None and (raced.output or raced.answer is None):
-        return raced.output
-    return f"s {raced.answer or 'UNKNOWN'}\n".encode()
+def _answer(result: RaceResult) -> bytes:
+    """What the winner printed, or what its exit code means, or that the answer is unknown."""
+    if result.winner is not None and (result.output or result.answer is None):
+        return result.output
+    return f"s {result.answer or 'UNKNOWN'}\n".encode()
 
 
-def _as_json(raced: RaceResult, place: Path | None) -> dict[str, Any]:
+def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
+    if output is None:
+        written: str | None = result.output.decode(errors="replace")
+    else:
+        written = str(output.locate(result.instance)) if result.winner else None
     return {
-        "instance": str(raced.instance),
-        "decision": raced.number,
-        "chosen": raced.chosen,
-        "winner": raced.winner,
-        "answer": raced.answer,
-        "exit_code": raced.exit_code,
-        "seconds": raced.seconds,
-        "feature_seconds": raced.feature_seconds,
-        "tie": raced.tie,
-        "level": raced.level,
-        "void": raced.void,
-        "warning": raced.warning,
+        "instance": str(result.instance),
+        "decision": result.number,
+        "chosen": result.chosen,
+        "winner": result.winner,
+        "answer": result.answer,
+        "exit_code": result.exit_code,
+        "seconds": result.seconds,
+        "feature_seconds": result.feature_seconds,
+        "tie": result.tie,
+        "level": result.level,
+        "void": result.void,
+        "warning": result.warning,
         "racers": [
             {**finish._asdict(), "output": None, "errors": None, "status": str(finish.status)}
-            for finish in raced.finishes
+            for finish in result.finishes
         ],
-        "output": raced.output.decode(errors="replace") if place is None else str(place) if raced.winner else None,
+        "output": written,
     }
 
 
-def _summarise(tally: Tally) -> None:
-    if not tally.races:
+def _print_summary(journal: Path, log: _Log) -> None:
+    """Summarize the races of this run as the journal has them."""
+    if log.first is None:
         return
-    click.echo(
-        f"{tally.solved} of {tally.races} solved in {tally.seconds:.2f} s of racing, {tally.feature_seconds:.2f} s of "
-        f"features{f', {tally.void} void' if tally.void else ''}",
-        err=True,
+    with Journal.read(journal) as source:
+        summary = summarize_races(read_rounds(source, after=log.first.number - 1))
+    click.echo(_summarize(summary), err=True)
+    Console(stderr=True).print(_tabulate_arms(summary))
+    click.echo("saved: against the arm alone, over solved races, without features; – if nothing is certain", err=True)
+
+
+def _summarize(summary: RaceSummary) -> str:
+    others = {"without a winner": summary.unsolved, "void": summary.void, "unfinished": summary.counts.unfinished}
+    return (
+        f"{summary.solved} of {_count(summary.counts.rounds, 'race')} solved"
+        + "".join(f", {count} {what}" for what, count in others.items() if count)
+        + f"; {summary.seconds or 0.0:.2f} s of racing, {summary.feature_seconds or 0.0:.2f} s for features"
     )
+
+
+def _tabulate_arms(summary: RaceSummary) -> Table:
     table = Table()
-    for column in ("arm", "raced", "won", "saved at least, s"):
+    for column in ("arm", "played", "won", "saved at least, s"):
         table.add_column(column, justify="left" if column == "arm" else "right")
-    for name, share in sorted(tally.shares.items(), key=lambda item: (-item[1].wins, -item[1].plays, item[0])):
-        saved = f"{share.saved:.2f}" if share.saved > 0 else "unknown"
-        table.add_row(Text(name), str(share.plays), str(share.wins), saved)
-    Console(stderr=True).print(table)
-    click.echo("saved: against the arm alone, as far as races tell; a failure of its own counts as the limit", err=True)
+    plays, wins = summary.counts.plays, summary.counts.wins
+    for arm in sorted(plays, key=lambda arm: (-wins[arm], -plays[arm], arm)):
+        single = summary.single_arms.get(arm)
+        saved = f"{single.saved_seconds:.2f}" if single and single.saved_seconds > 0 else "–"
+        table.add_row(Text(arm), str(plays[arm]), str(wins[arm]), saved)
+    return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,4 +1,4 @@
-"""What came of a race: for who asked for it, and for the journal."""
+"""The result of a race, for the caller and for the journal."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,16 +8,41 @@ from preselect.race.answers import answer_of
 from preselect.race.supervision import Finish, Result, Status
 from preselect.store import Entry
 
-_OURS = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # how racers end that were not given their chance
+_WITHOUT_A_CHANCE = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # through no fault of the racer
 
 
 @dataclass(frozen=True)
 class RaceResult:
-    """What came of an instance.
+    """How a race on an instance ended.
 
-    `winner` is who gave the first right answer, `answer` what it says about a formula, `output` what it printed.
-    `seconds` is the time of the race, `feature_seconds` what came before it. `void` is why nothing could be learnt, if
-    something of ours failed; `warning` is what else should be known.
+    Parameters
+    ----------
+    instance : Path
+        The file that was raced on.
+    number : int
+        Number of the decision in the journal.
+    chosen : tuple of str
+        The arms that raced.
+    winner : str or None
+        The first arm with a right answer; None if there was none.
+    answer : str or None
+        "SATISFIABLE" or "UNSATISFIABLE", if the winner said so.
+    output : bytes
+        What the winner printed; empty without a winner.
+    seconds : float
+        Time of the race.
+    feature_seconds : float
+        Time for computing features before it.
+    tie : bool
+        Whether another arm answered at the same moment.
+    finishes : tuple of Finish
+        How each arm ended.
+    level : str
+        How processes were contained, "pid namespace" or "subreaper".
+    void : str or None
+        Why nothing was learnt, if something other than the arms failed.
+    warning : str or None
+        A problem that did not prevent the race, such as features that could not be computed.
     """
 
     instance: Path
@@ -36,15 +61,15 @@ class RaceResult:
 
     @property
     def exit_code(self) -> int | None:
-        """The winner's."""
+        """The winner's exit code."""
         return next((finish.exit_code for finish in self.finishes if finish.name == self.winner), None)
 
     @classmethod
     def of(cls, instance: Path, entry: Entry, result: Result, *, feature_seconds: float, warning: str | None) -> Self:
-        """What the supervisor tells of the race that an entry of the journal announced."""
+        """Make the result of the race that was decided by an entry of the journal."""
         won = next((finish for finish in result.finishes if finish.name == result.winner), None)
         output = won.output.read_bytes() if won else b""
-        failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in _OURS]
+        failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in _WITHOUT_A_CHANCE]
         return cls(
             instance=instance,
             number=entry.number,
@@ -62,7 +87,7 @@ class RaceResult:
         )
 
     def details(self, limit: float) -> dict[str, Any]:
-        """What the journal keeps of the race besides its outcome."""
+        """Give what the journal keeps besides the outcome, where `preselect.race.summary` reads it."""
         racers = {
             finish.name: {
                 "status": str(finish.status),

@@ -1,65 +1,247 @@
-"""What races add up to: who took part, who won, and what each arm alone would have needed, as far as is known."""
+"""What past races add up to: the numbers of the terminal's summary and of the report, each computed in one place.
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+- Every race counts once: as solved (it has a winner or a ranking), without a winner, void, or unfinished.
+- An arm is played in a race if it was chosen, whatever the outcome, and wins as in `preselect.store.rounds`.
+- A race is void if something other than its racers failed. Void races are counted, and left out of every time.
+- Racing time is the wall-clock time of races with and without a winner. The time for computing features is added up
+  over the same races, shown separately, and part of no comparison.
+- What a race tells of the time that an arm needs alone: its own time if it won; at least the time of the race if it
+  was stopped or came late; the time limit if it failed, whether in time, memory or answer. Of arms that were not chosen
+  or could not be started, and of void races, nothing is known.
+- An arm alone is compared with the solved races in which its time is known. The difference is what racing saved at
+  least. A race without a winner saves nothing, however soon it ended, so it is not compared.
+"""
 
-from preselect.race.result import RaceResult
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
 from preselect.race.supervision import Status
+from preselect.store.apply import NO_WINNER, RANKING, VOID, WINNER
+from preselect.store.rounds import Round, RoundCounts, count_rounds
 
+LEAST_RACES = 5  # in which an arm's time must be known before it may be called the best single arm
+
+_MOST_CURVES = 12  # that a reader can tell apart in one figure
+_BEHIND = (Status.KILLED, Status.FINISHED_LATE)
 _FAILED = (Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.WRONG_ANSWER, Status.NO_ANSWER)
 
 
-@dataclass
-class Share:
-    """One arm's part. `alone` is what it is known to need at least on the instances it raced on, `raced` what the races
-    took there, with the features: the difference is what racing is known to have saved. A failure counts as the limit.
+class Knowledge(StrEnum):
+    """How much a race tells of the time that an arm needs: all of it, a lower bound, or that it failed."""
+
+    EXACT = "exact"
+    AT_LEAST = "at least"
+    LIMIT = "limit"
+
+
+class KnownTime(NamedTuple):
+    """What a race tells of the time that one arm needs."""
+
+    seconds: float
+    how: Knowledge
+
+
+@dataclass(frozen=True)
+class PastRace:
+    """A round with what its details say of a race; what they do not say is None, or empty.
+
+    `statuses` and `times` are those of the racers, by name.
     """
 
-    plays: int = 0
-    wins: int = 0
-    alone: float = 0.0
-    raced: float = 0.0
-
-    @property
-    def saved(self) -> float:
-        """Seconds that races are known to have saved against this arm alone."""
-        return self.alone - self.raced
-
-
-@dataclass
-class Tally:
-    """Counts and times over races, `limit` being the seconds after which a race ends."""
-
-    limit: float
-    races: int = 0
-    solved: int = 0
-    void: int = 0
-    seconds: float = 0.0
-    feature_seconds: float = 0.0
-    shares: dict[str, Share] = field(default_factory=dict)
+    round: Round
+    seconds: float | None
+    feature_seconds: float | None
+    limit: float | None
+    statuses: Mapping[str, str]
+    times: Mapping[str, float | None]
 
     @classmethod
-    def of(cls, races: Iterable[RaceResult], limit: float) -> "Tally":
-        """The tally of some races."""
-        tally = cls(limit)
-        for raced in races:
-            tally.add(raced)
-        return tally
+    def of(cls, past: Round) -> Self:
+        """Read the details of a round; those that are not about races are passed over."""
+        details = past.details
+        racers = {name: _as_mapping(racer) for name, racer in _as_mapping(details.get("racers")).items()}
+        return cls(
+            round=past,
+            seconds=_as_seconds(details.get("seconds")),
+            feature_seconds=_as_seconds(details.get("feature_seconds")),
+            limit=_as_seconds(details.get("limit")),
+            statuses={name: str(racer["status"]) for name, racer in racers.items() if "status" in racer},
+            times={name: _as_seconds(racer.get("seconds")) for name, racer in racers.items()},
+        )
 
-    def add(self, raced: RaceResult) -> None:
-        """Count one race more."""
-        self.races += 1
-        self.solved += raced.winner is not None
-        self.void += raced.void is not None
-        self.seconds += raced.seconds
-        self.feature_seconds += raced.feature_seconds
-        for finish in raced.finishes:
-            share = self.shares.setdefault(finish.name, Share())
-            share.plays += 1
-            share.wins += finish.name == raced.winner
-            share.raced += raced.seconds + raced.feature_seconds
-            share.alone += self._alone(raced, finish.status)
+    @property
+    def is_solved(self) -> bool:
+        """Whether there was a right answer."""
+        return self.round.kind in (WINNER, RANKING)
 
-    def _alone(self, raced: RaceResult, status: Status) -> float:
-        """The least that an arm takes alone: as long as the race, or all the time there is if it failed by itself."""
-        return max(self.limit, raced.seconds) if status in _FAILED else raced.seconds
+    @property
+    def is_timed(self) -> bool:
+        """Whether its time counts: it has ended, and is not void."""
+        return self.is_solved or self.round.kind == NO_WINNER
+
+    def known_time(self, arm: str) -> KnownTime | None:
+        """What is known of the time that an arm needs; None if nothing is."""
+        status = self.statuses.get(arm)
+        if self.seconds is None or not self.is_timed:
+            return None
+        if status == Status.WON:
+            own = self.times[arm]
+            return KnownTime(self.seconds if own is None else own, Knowledge.EXACT)
+        if status in _BEHIND:
+            return KnownTime(self.seconds, Knowledge.AT_LEAST)
+        if status in _FAILED:
+            return KnownTime(max(self.seconds, self.limit or 0.0), Knowledge.LIMIT)
+        return None
+
+
+class Pairing(NamedTuple):
+    """A solved race beside what it tells of an arm; `place` counts all races of the summary from 1."""
+
+    place: int
+    race: PastRace
+    known: KnownTime
+
+
+class SingleArm(NamedTuple):
+    """An arm alone, compared with the solved races in which its time is known."""
+
+    arm: str
+    pairings: Sequence[Pairing]
+
+    @property
+    def wins(self) -> int:
+        """How many of these races it won."""
+        return sum(pairing.known.how == Knowledge.EXACT for pairing in self.pairings)
+
+    @property
+    def race_seconds(self) -> float:
+        """The time of these races."""
+        return math.fsum(pairing.race.seconds or 0.0 for pairing in self.pairings)
+
+    @property
+    def alone_seconds(self) -> float:
+        """The time that the arm is known to need for the same instances, at least."""
+        return math.fsum(pairing.known.seconds for pairing in self.pairings)
+
+    @property
+    def saved_seconds(self) -> float:
+        """What racing saved against this arm alone, at least."""
+        return self.alone_seconds - self.race_seconds
+
+
+class ArmCurve(NamedTuple):
+    """How often an arm, or several arms together, had been played and had won after each race."""
+
+    name: str
+    arms: int
+    plays: NDArray[np.int64]
+    wins: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RaceSummary:
+    """Races in order, and what they add up to; the module says what is counted how."""
+
+    races: Sequence[PastRace]
+    counts: RoundCounts
+
+    @property
+    def solved(self) -> int:
+        """Races with a right answer."""
+        return self.counts.outcomes[WINNER] + self.counts.outcomes[RANKING]
+
+    @property
+    def unsolved(self) -> int:
+        """Races without a winner."""
+        return self.counts.outcomes[NO_WINNER]
+
+    @property
+    def void(self) -> int:
+        """Races in which something other than the racers failed."""
+        return self.counts.outcomes[VOID]
+
+    @property
+    def seconds(self) -> float | None:
+        """Racing time; None if no race says how long it took."""
+        return _add_up(race.seconds for race in self.races if race.is_timed)
+
+    @property
+    def feature_seconds(self) -> float | None:
+        """Time for computing features; None if no race says how long that took."""
+        return _add_up(race.feature_seconds for race in self.races if race.is_timed)
+
+    @cached_property
+    def single_arms(self) -> Mapping[str, SingleArm]:
+        """By name: each arm that can be compared with solved races."""
+        pairings: dict[str, list[Pairing]] = defaultdict(list)
+        for place, race in enumerate(self.races, start=1):
+            for arm in race.round.chosen if race.is_solved else ():
+                known = race.known_time(arm)
+                if known is not None:
+                    pairings[arm].append(Pairing(place, race, known))
+        return {arm: SingleArm(arm, found) for arm, found in pairings.items()}
+
+    def find_best_single(self) -> SingleArm | None:
+        """Give the arm that won most, of those known from enough races; of equals, the one with the smaller mean.
+
+        The smallest mean alone would not do: many known times are lower bounds, which are small for losers of quick
+        races.
+        """
+        enough = [one for one in self.single_arms.values() if len(one.pairings) >= LEAST_RACES]
+        return min(enough, key=lambda one: (-one.wins, one.alone_seconds / len(one.pairings)), default=None)
+
+    def count_statuses(self) -> Mapping[str, Counter[str]]:
+        """Count by arm how its runs ended, in void races too."""
+        ended: dict[str, Counter[str]] = defaultdict(Counter)
+        for race in self.races:
+            for arm, status in race.statuses.items():
+                ended[arm][status] += 1
+        return ended
+
+    def list_winning_times(self) -> Mapping[str, list[float]]:
+        """List by arm the times of its wins."""
+        found: dict[str, list[float]] = defaultdict(list)
+        for single in self.single_arms.values():
+            found[single.arm] = [one.known.seconds for one in single.pairings if one.known.how == Knowledge.EXACT]
+        return found
+
+    def trace_arms(self) -> list[ArmCurve]:
+        """Follow plays and wins of the arms played most, one curve each, and of all others together."""
+        played = [arm for arm, _ in self.counts.plays.most_common()]
+        single = played if len(played) <= _MOST_CURVES else played[: _MOST_CURVES - 1]
+        others = set(played) - set(single)
+        curves = [self._curve(arm, {arm}) for arm in single]
+        return [*curves, self._curve(f"{len(others)} other arms", others)] if others else curves
+
+    def _curve(self, name: str, arms: set[str]) -> ArmCurve:
+        rounds = [race.round for race in self.races]
+        plays = np.cumsum([sum(arm in arms for arm in one.chosen) for one in rounds])
+        return ArmCurve(name, len(arms), plays, np.cumsum([one.winner in arms for one in rounds]))
+
+
+def summarize_races(rounds: Iterable[Round]) -> RaceSummary:
+    """Add up races, given as the rounds of their journal."""
+    races = [PastRace.of(one) for one in rounds]
+    return RaceSummary(races, count_rounds(race.round for race in races))
+
+
+def _add_up(seconds: Iterable[float | None]) -> float | None:
+    known = [one for one in seconds if one is not None]
+    return math.fsum(known) if known else None
+
+
+def _as_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _as_seconds(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0.0 <= value < math.inf else None

@@ -23,7 +23,6 @@ class Cell(NamedTuple):
         Whether it is bold.
     background : str, default ""
         A CSS colour behind it, such as "rgba(0, 114, 178, 0.3)".
-
     """
 
     text: str
@@ -41,7 +40,6 @@ def render(template: str, **values: Any) -> str:
         File name of the template, such as "study.html".
     **values : Any
         The variables of the template.
-
     """
     page: str = _templates().get_template(template).render(**values)
     return page

@@ -1,4 +1,4 @@
-"""What a preselector has learnt, to be read: the weights of arms and their features, and how sure the policy is."""
+"""What a preselector has learnt: weights of arms and of their features, with standard deviations."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ INTERCEPT = "1"  # the context feature that is always 1
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights and their standard deviations: rows of the arms' features, then of the arms, by (1, context)."""
+    """Weights and their standard deviations: a row per feature of the arms, then per arm; a column per (1, context)."""
 
     features: list[str]
     arms: list[str]
@@ -25,13 +25,13 @@ class Weights:
     deviations: Floats
 
     def ratios(self) -> Floats:
-        """How many standard deviations each weight is away from 0; 0 where there is no deviation."""
+        """Divide each weight's distance from 0 by its standard deviation; 0 where the deviation is 0."""
         ratios: Floats = np.zeros_like(self.values)
         np.divide(np.abs(self.values), self.deviations, out=ratios, where=self.deviations > 0.0)
         return ratios
 
-    def only(self, arms: Collection[str], *, most: int) -> Self:
-        """Those of some arms, and of the context features with the largest ratio there, at most so many."""
+    def keep(self, arms: Collection[str], *, most: int) -> Self:
+        """Leave out other arms than these, and all but the `most` context features with the largest ratios."""
         kept = [place for place, arm in enumerate(self.arms) if arm in arms]
         rows = [*range(len(self.features)), *(len(self.features) + place for place in kept)]
         largest = self.ratios()[rows, 1:].max(axis=0, initial=0.0)
@@ -45,15 +45,15 @@ class Weights:
         )
 
 
-def weights_of(chooser: Preselector) -> Weights | None:
-    """The weights of a policy that knows how sure it is of them; None for others."""
-    policy = chooser.policy
+def read_weights(preselector: Preselector) -> Weights | None:
+    """Read the weights of a policy that estimates their standard deviations; None for other policies."""
+    policy = preselector.policy
     if not isinstance(policy, (GaussianPolicy, CPPL)):
         return None
-    arms = chooser.arms if chooser.identity else []
-    rows, columns = len(chooser.features) + len(arms), [INTERCEPT, *chooser.context]
-    # CPPL's Sigma would not do: it is 0, and not large, for what was never seen
+    arms = preselector.arms if preselector.identity else []
+    rows, columns = len(preselector.features) + len(arms), [INTERCEPT, *preselector.context]
+    # not CPPL's Sigma, which is 0 instead of large for what was never seen
     deviations = np.sqrt(np.maximum(np.diagonal(policy.P), 0.0))
-    # joint features are (arm's features, identity) ⊗ (1, context); behind the arms there may be room for more
+    # joint features are (arm's features, identity) ⊗ (1, context), with spare rows for arms that may be added
     shaped = [array.reshape(-1, len(columns))[:rows].copy() for array in (policy.theta, deviations)]
-    return Weights(list(chooser.features), arms, columns, *shaped)
+    return Weights(list(preselector.features), arms, columns, *shaped)

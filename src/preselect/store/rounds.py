@@ -40,7 +40,6 @@ class Round:
         When the outcome was reported, in seconds since 1970.
     details : mapping, default {}
         What was reported besides the outcome.
-
     """
 
     number: int
@@ -97,7 +96,6 @@ class RoundCounts:
         By kind of outcome: rounds.
     unfinished : int
         Rounds without an outcome.
-
     """
 
     plays: Counter[str]
@@ -120,7 +118,6 @@ def read_rounds(journal: Journal, after: int = 0) -> list[Round]:
         An open journal.
     after : int, default 0
         Number of an event: only rounds that were decided after it are read.
-
     """
     rounds: dict[int, Round] = {}
     for event in journal.events(after=after):
@@ -138,7 +135,6 @@ def count_rounds(rounds: Iterable[Round]) -> RoundCounts:
     ----------
     rounds : iterable of Round
         The rounds, in any order.
-
     """
     every = list(rounds)
     return RoundCounts(

@@ -1,0 +1,94 @@
+"""Outputs of winners in a folder, one file per instance; files that are not ours are never touched."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from preselect.errors import InputError
+from preselect.files import write_whole
+
+_REGISTER = ".preselect-outputs"
+
+
+class OutputFolder:
+    """A folder with the output of each instance's winner, NAME.out for an instance NAME.
+
+    The folder's file `.preselect-outputs` lists what was written there, a line of JSON with name and SHA-256 each. A
+    file is ours, and may be replaced or removed by a later run, if it is listed and has not been changed since.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; it is made if it does not exist.
+    instances : iterable of Path
+        Instances that are going to be written: it is an error if two have the same name, or if a file that is not ours
+        is in the way of one.
+    """
+
+    def __init__(self, path: Path, instances: Iterable[Path]) -> None:
+        self.path = path
+        self._digests = _read_register(path / _REGISTER)
+        named: dict[str, Path] = {}
+        for instance in instances:
+            _require_same(named.setdefault(instance.name, instance), instance)
+            self.require_free(instance)
+        path.mkdir(parents=True, exist_ok=True)
+
+    def locate(self, instance: Path) -> Path:
+        """Give the file for an instance's output."""
+        return self.path / f"{instance.name}.out"
+
+    def require_free(self, instance: Path) -> None:
+        """Raise an error if a file that is not ours is where the output of an instance belongs."""
+        place = self.locate(instance)
+        if place.is_symlink() or (place.exists() and not self._is_ours(place)):
+            raise InputError(f"{place} exists and is not overwritten; move it, or name another folder for --output")
+
+    def write(self, instance: Path, output: bytes) -> None:
+        """Write the output of an instance's winner, over ours of an earlier run if there is one."""
+        self.require_free(instance)
+        place = self.locate(instance)
+        self._register(place.name, output)  # first: a file that is not listed would not be known as ours
+        write_whole(place, output)
+
+    def remove(self, instance: Path) -> None:
+        """Remove our output of an earlier run, which is no answer to this one; a file that is not ours stays."""
+        place = self.locate(instance)
+        if not place.is_symlink() and self._is_ours(place):
+            place.unlink()
+
+    def _is_ours(self, place: Path) -> bool:
+        return place.is_file() and _digest(place.read_bytes()) in self._digests[place.name]
+
+    def _register(self, name: str, output: bytes) -> None:
+        digest = _digest(output)
+        if digest not in self._digests[name]:
+            with (self.path / _REGISTER).open("a") as file:
+                file.write(json.dumps([name, digest]) + "\n")
+            self._digests[name].add(digest)
+
+
+def _require_same(other: Path, instance: Path) -> None:
+    if other.absolute() != instance.absolute():
+        raise InputError(
+            f"{str(other)!r} and {str(instance)!r} have the same name, and so would their outputs; "
+            "rename one, or race them in separate runs"
+        )
+
+
+def _read_register(path: Path) -> dict[str, set[str]]:
+    """Digests by name; a line that was cut off by a crash lists nothing."""
+    digests: dict[str, set[str]] = defaultdict(set)
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+        try:
+            name, digest = json.loads(line)
+            digests[str(name)].add(str(digest))
+        except (TypeError, ValueError):
+            continue
+    return digests
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
