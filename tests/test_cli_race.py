@@ -178,7 +178,7 @@ def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, mo
         if step < 3:
             (inbox / "late.cnf").write_text(whole[: 8 * (step + 1)])
 
-    monkeypatch.setattr("preselect.cli.race.time", SimpleNamespace(sleep=wait))
+    monkeypatch.setattr("preselect.cli.instances.time", SimpleNamespace(sleep=wait))
     done = preselect("race", path, "--watch", inbox, "--format", "json", expect=130)
     first = json.loads(done.stdout)
     assert first["instance"].endswith("late.cnf")

@@ -14,7 +14,6 @@ from preselect.race import report
 from preselect.race.report import write_report
 from preselect.race.summary import summarize_races
 from preselect.reports.html import write_page
-from preselect.reports.weights import INTERCEPT
 from preselect.store import Journal, read_rounds, verify
 
 PNG = b"\x89PNG\r\n\x1a\n"  # figures are drawn for real in test_race_drawing.py
@@ -154,9 +153,9 @@ def test_the_page_shows_the_weights_of_the_last_state(path, out):
     with open_learner(path) as learner:
         play(learner, 40)
         theta, deviations = learner.preselector.policy.theta.copy(), np.sqrt(np.diagonal(learner.preselector.policy.P))
-    rows = read_page(path, out).table("", INTERCEPT, "size", "ratio")
+    rows = read_page(path, out).table("", "1", "size", "ratio")
     assert [row[""] for row in rows] == ["feature cdcl", *SOLVERS]
-    cells = [row[name] for row in rows for name in (INTERCEPT, "size", "ratio")]
+    cells = [row[name] for row in rows for name in ("1", "size", "ratio")]
     assert cells == [f"{value:+.2f} ± {deviation:.2f}" for value, deviation in zip(theta, deviations, strict=True)]
 
 
@@ -168,7 +167,7 @@ def test_of_many_context_features_the_clearest_are_shown(path, out):
         ratios = (np.abs(theta) / np.sqrt(variances)).reshape(-1, 41)[:, 1:].max(axis=0)
     page = read_page(path, out)
     clearest = sorted(np.array(names)[np.argsort(-ratios)[:12]])
-    assert list(page.table("", INTERCEPT)[0]) == ["", INTERCEPT, *clearest]
+    assert list(page.table("", "1")[0]) == ["", "1", *clearest]
     assert "Of 40 context features, the 12 with the clearest weights are shown" in page.words
 
 
@@ -247,7 +246,7 @@ def test_markup_in_names_is_text_on_the_page(path, out):
     assert {row["instance"] for row in page.table("instance")} == {f"{evil}\"'&amp;.cnf"}
     assert {row["arm"] for row in page.table("arm", "played")} == set(arms)
     assert "<em>odd</em>" in page.table("arm", "played")[0]
-    assert "<u>size</u>" in page.table("", INTERCEPT)[0]
+    assert "<u>size</u>" in page.table("", "1")[0]
 
 
 def test_a_race_may_go_on_meanwhile(path, out, caplog):

@@ -8,7 +8,7 @@ from race_journals import details, open_learner, play
 
 from preselect import NoWinner, Void
 from preselect.race.calibration import calibrate
-from preselect.race.summary import Knowledge, KnownTime, Pairing, PastRace, RaceSummary, SingleArm, summarize_races
+from preselect.race.summary import Knowledge, KnownTime, PastRace, RaceSummary, summarize_races
 from preselect.store import Journal, Round, count_rounds, read_rounds
 
 EXACT, AT_LEAST, LIMIT = Knowledge.EXACT, Knowledge.AT_LEAST, Knowledge.LIMIT
@@ -65,13 +65,10 @@ def test_without_a_limit_or_an_own_time_the_race_says_how_long():
 
 
 def compare(**arms):
-    """The best single arm of some, given as lists of (seconds, how)."""
-    summary = RaceSummary([], count_rounds([]))
-    summary.__dict__["single_arms"] = {
-        arm: SingleArm(arm, [Pairing(1, a_race({arm: "won"}), KnownTime(*pair)) for pair in pairs])
-        for arm, pairs in arms.items()
-    }
-    best = summary.find_best_single()
+    """The best single arm of some, whose races are given as lists of (seconds, how)."""
+    statuses = {EXACT: "won", AT_LEAST: "killed"}
+    races = [a_race({arm: statuses[how]}, seconds=seconds) for arm, known in arms.items() for seconds, how in known]
+    best = RaceSummary(races, count_rounds([])).find_best_single()
     return best and best.arm
 
 

@@ -9,7 +9,7 @@ from race_journals import SOLVERS
 
 from preselect import Preselector
 from preselect.policies.newton import Newton
-from preselect.reports.weights import INTERCEPT, read_weights
+from preselect.reports.weights import read_weights
 
 
 def test_weights_are_those_by_which_arms_are_scored():
@@ -21,7 +21,7 @@ def test_weights_are_those_by_which_arms_are_scored():
         decision = chooser.select([generator.uniform(0, 9), generator.uniform(3, 5)], k=2)
         chooser.learn(decision, winner=generator.choice(decision.names))
     found = read_weights(chooser)
-    assert (found.features, found.arms, found.columns) == (["cdcl"], chooser.arms, [INTERCEPT, "size", "ratio"])
+    assert (found.features, found.arms, found.columns) == (["cdcl"], chooser.arms, ["1", "size", "ratio"])
     shown = chooser._shown(np.array([2.0, 4.0]))
     utilities = shown.arms[:, : len(found.values)] @ found.values @ shown.context
     np.testing.assert_allclose(utilities, list(chooser.scores([2.0, 4.0]).values()), rtol=1e-12)

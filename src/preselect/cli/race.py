@@ -1,12 +1,10 @@
 """`preselect race`: run k solvers of a pool on each instance, stop at the first right answer, learn which to race."""
 
 import json
-import os
 import shlex
 import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
 from preselect.errors import InputError
 from preselect.race import RaceResult, Races, read_pool
 from preselect.race.check import try_arms
@@ -27,7 +26,6 @@ from preselect.race.summary import RaceSummary, summarize_races
 from preselect.race.supervision import Standing, Watch
 from preselect.store import Journal, read_rounds
 
-_WATCH_SECONDS = 0.5
 _EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed
 _POOL = click.argument("pool", type=click.Path(path_type=Path))
 
@@ -127,12 +125,12 @@ def run(
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
     setting = read_pool(pool).changed(k=k, seconds=seconds)
-    files = _list_files(instances)
-    _require_apart(output, inbox, instances)
+    files = list_files(instances)
+    require_apart(output, inbox, instances)
     batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style)
     log = _Log()
     with Races(setting) as races, _explain_interrupt(setting.journal, log, inbox):
-        for place, file in enumerate(_iterate_files(files, inbox), start=1):
+        for place, file in enumerate(iterate_files(files, inbox), start=1):
             _race_one(races, file, batch, log, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
     _print_summary(setting.journal, log)
     if log.failed:
@@ -201,7 +199,7 @@ def _race_one(races: Races, file: Path, batch: _Batch, log: _Log, place: str) ->
         if batch.is_single:
             raise
         log.failed += 1
-        click.echo(f"{place} {_printable(file)}: {error}", err=True)
+        click.echo(f"{place} {make_printable(file)}: {error}", err=True)
 
 
 @contextmanager
@@ -219,69 +217,6 @@ def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator
         sys.exit(130)
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def _printable(path: Path) -> str:
-    """A path as text, whatever bytes its name is made of."""
-    return os.fsencode(path).decode(errors="backslashreplace")
-
-
-def _require_apart(output: Path | None, inbox: Path | None, instances: Iterable[Path]) -> None:
-    """Outputs must not become instances of the next run."""
-    folders = [path for path in (*instances, inbox) if path is not None and path.is_dir()]
-    if output is not None and any(output.absolute() == folder.absolute() for folder in folders):
-        raise InputError(f"{output} is also the folder of instances; name another folder for --output")
-
-
-def _list_files(given: Iterable[Path]) -> list[Path]:
-    """Files, those in folders, and those that standard input lists."""
-    files: list[Path] = []
-    for path in given:
-        if str(path) == "-":
-            files += [Path(os.fsdecode(line)) for line in sys.stdin.buffer.read().splitlines() if line.strip()]
-        elif path.is_dir():
-            files += _list_folder(path)
-        else:
-            files.append(path)
-    for file in files:
-        if not file.is_file():
-            raise InputError(f"{str(file)!r} is not a file; nothing was raced")
-    return files
-
-
-def _list_folder(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-
-
-def _iterate_files(files: list[Path], inbox: Path | None) -> Iterator[Path]:
-    """Give the files, and then, without end, those that appear in the inbox once they have stopped growing."""
-    yield from files
-    if inbox is None:
-        return
-    if not inbox.is_dir():
-        raise InputError(f"cannot watch {str(inbox)!r}: it is not a folder; make it first")
-    click.echo(f"watching {inbox}; Ctrl-C ends", err=True)
-    seen, states = set(files), dict[Path, tuple[int, int] | None]()
-    while True:
-        now = {path: _state(path) for path in _list_folder(inbox) if path not in seen}
-        for path, state in now.items():
-            if state is not None and states.get(path) == state:
-                seen.add(path)
-                yield path
-        states = now
-        time.sleep(_WATCH_SECONDS)
-
-
-def _state(path: Path) -> tuple[int, int] | None:
-    """Size and time of the last change; None if the file is gone."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
 # --- what is printed --------------------------------------------------------------------------------------------------
 
 
@@ -297,7 +232,7 @@ def _show_standings(file: Path) -> Iterator[Watch | None]:
 
 
 def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
-    table = Table(title=Text(_printable(file)), title_justify="left")
+    table = Table(title=Text(make_printable(file)), title_justify="left")
     for column in ("racer", "", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")
     for racer in standings:
@@ -307,7 +242,7 @@ def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
 
 
 def _print_result(result: RaceResult, place: str) -> None:
-    click.echo(f"{place} {_printable(result.instance)}: {_describe(result)}", err=True)
+    click.echo(f"{place} {make_printable(result.instance)}: {_describe(result)}", err=True)
     for finish in result.finishes:
         if finish.status in ("wrong answer", "crashed", "memory"):
             click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
@@ -336,7 +271,7 @@ def _write_answer(result: RaceResult, batch: _Batch) -> None:
         click.echo(json.dumps(_to_json(result, batch.output)))
     elif batch.output is None:
         if not batch.is_single:
-            click.echo(f"c instance {_printable(result.instance)}")
+            click.echo(f"c instance {make_printable(result.instance)}")
         sys.stdout.flush()
         sys.stdout.buffer.write(_answer(result))
         sys.stdout.buffer.flush()

@@ -71,9 +71,9 @@ def _draw_each(panel: Any, races: Sequence[PastRace], best: SingleArm) -> None:
     rest = {
         place: race.seconds
         for place, race in enumerate(races, start=1)
-        if place not in compared and race.seconds is not None
+        if place not in compared and race.is_timed and race.seconds is not None
     }
-    _scatter(panel, rest, s=9, color=_LIGHT_GREY, label="without it, or not solved")
+    _scatter(panel, rest, s=9, color=_LIGHT_GREY, label="without it, or without a winner")
     for how, mark in _MARKS.items():
         times = {pairing.place: pairing.known.seconds for pairing in best.pairings if pairing.known.how == how}
         _scatter(panel, times, s=22, linewidths=1.1, **mark)

@@ -166,7 +166,7 @@ def _single_row(single: SingleArm) -> list[Any]:
 
 
 def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str]]:
-    timed = sorted((race for race in summary.races if race.seconds is not None), key=lambda race: -(race.seconds or 0))
+    timed = [race for race in summary.races if race.is_timed and race.seconds is not None]
     return [
         [
             race.round.label or "–",
@@ -174,7 +174,7 @@ def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str
             race.round.winner or race.round.kind or "–",
             *([_format_known(race.known_time(best.arm))] if best else []),
         ]
-        for race in timed[:_LONGEST]
+        for race in sorted(timed, key=lambda race: -(race.seconds or 0.0))[:_LONGEST]
     ]
 
 

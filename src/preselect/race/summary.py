@@ -102,7 +102,7 @@ class PastRace:
         return None
 
 
-class Pairing(NamedTuple):
+class _Pairing(NamedTuple):
     """A solved race beside what it tells of an arm; `place` counts all races of the summary from 1."""
 
     place: int
@@ -114,7 +114,7 @@ class SingleArm(NamedTuple):
     """An arm alone, compared with the solved races in which its time is known."""
 
     arm: str
-    pairings: Sequence[Pairing]
+    pairings: Sequence[_Pairing]
 
     @property
     def wins(self) -> int:
@@ -181,12 +181,12 @@ class RaceSummary:
     @cached_property
     def single_arms(self) -> Mapping[str, SingleArm]:
         """By name: each arm that can be compared with solved races."""
-        pairings: dict[str, list[Pairing]] = defaultdict(list)
+        pairings: dict[str, list[_Pairing]] = defaultdict(list)
         for place, race in enumerate(self.races, start=1):
             for arm in race.round.chosen if race.is_solved else ():
                 known = race.known_time(arm)
                 if known is not None:
-                    pairings[arm].append(Pairing(place, race, known))
+                    pairings[arm].append(_Pairing(place, race, known))
         return {arm: SingleArm(arm, found) for arm, found in pairings.items()}
 
     def find_best_single(self) -> SingleArm | None:

@@ -11,7 +11,7 @@ from preselect.policies import CPPL
 from preselect.policies.gaussian import GaussianPolicy
 from preselect.preselector import Preselector
 
-INTERCEPT = "1"  # the context feature that is always 1
+_INTERCEPT = "1"  # the context feature that is always 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read_weights(preselector: Preselector) -> Weights | None:
     if not isinstance(policy, (GaussianPolicy, CPPL)):
         return None
     arms = preselector.arms if preselector.identity else []
-    rows, columns = len(preselector.features) + len(arms), [INTERCEPT, *preselector.context]
+    rows, columns = len(preselector.features) + len(arms), [_INTERCEPT, *preselector.context]
     # not CPPL's Sigma, which is 0 instead of large for what was never seen
     deviations = np.sqrt(np.maximum(np.diagonal(policy.P), 0.0))
     # joint features are (arm's features, identity) ⊗ (1, context), with spare rows for arms that may be added
