@@ -265,13 +265,13 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda l, e: l.learn(e), "learn must be given one of winner, ranking or outcome, got 0"),
+        (lambda l, e: l.learn(e), "give exactly one of winner, ranking and outcome; 0 were given"),
         (lambda l, e: l.learn(e, winner="minisat"), r"winner must name arms that were chosen, \[.*\], got 'minisat'"),
         (
             lambda l, e: l.learn(e, winner=e.decision.names[0], after=-1),
             "use a number of at least 0",
         ),
-        (lambda l, e: l.learn(e, outcome=Void(), after=1.0), "after must come with a winner, got 1.0 without"),
+        (lambda l, e: l.learn(e, outcome=Void(), after=1.0), "after=1.0 needs a winner"),
         (lambda l, e: l.learn(e, ranking=[]), "must name at least one arm, got none; report NoWinner"),
         (lambda l, e: l.learn(e, ranking=[e.decision.names[0]] * 2), "ranking must name distinct arms"),
         (lambda l, e: l.learn(e, ranking="saps"), "ranking must be a list of names, got 'saps'"),
@@ -286,12 +286,12 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
         (lambda l, e: l.learn(e.number - 1, winner="saps"), "entry must be a decision of .*, got number"),
         (lambda l, _: l.learn(1, winner="saps"), "entry must be a decision without an outcome, got 1"),
         (lambda l, _: l.learn("1", winner="saps"), "entry is '1'; use an integer of at least"),
-        (lambda l, _: l.select([1.0], k=1), "context must have 2 values"),
-        (lambda l, _: l.select([1.0, 1.0], k=9), "k must be from 1 to n=3"),
-        (lambda l, _: l.select([1.0, 1.0], k=1, eligible="saps"), "eligible must be a list of names, got 'saps'"),
-        (lambda l, _: l.select([1.0, 1.0], k=1, eligible=7), "eligible must be a list of names, got 7"),
+        (lambda l, _: l.select([1.0], k=1), "the context has 1 values; it needs 2"),
+        (lambda l, _: l.select([1.0, 1.0], k=9), "k=9 is too many"),
+        (lambda l, _: l.select([1.0, 1.0], k=1, eligible="saps"), "eligible is 'saps'; use a list of names"),
+        (lambda l, _: l.select([1.0, 1.0], k=1, eligible=7), "eligible is 7; use a list of names"),
         (lambda l, _: l.select([1.0, 1.0], k=1, label=None), "label must be a text, got None"),
-        (lambda l, _: l.add("saps"), "name must be a text that no arm has yet, got 'saps'"),
+        (lambda l, _: l.add("saps"), "there is an arm 'saps' already; use another name"),
         (lambda l, _: l.add("new", ["cdcl"]), r"features of new must be values by name, got \['cdcl'\]"),
     ],
 )
@@ -523,7 +523,7 @@ def test_an_arm_for_which_there_is_no_room_does_not_join_and_the_learner_goes_on
     arms = [str(place) for place in range(30)]
     make = lambda: Preselector(arms, [f"x{place}" for place in range(99)], policy="random", seed=0)  # noqa: E731
     with Learner.open(path, make=make) as learner:
-        with pytest.raises(InputError, match="at most 5000 joint features"):
+        with pytest.raises(InputError, match="make 6000 joint features, and at most 5000 are possible"):
             learner.add("more")
         assert learner.arms == arms
         learner.learn(learner.select([0.0] * 99, 2), outcome=Void())

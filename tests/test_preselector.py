@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import pydoc
 
 import numpy as np
 import pytest
@@ -14,55 +15,55 @@ from preselect.policies import registry
 SOLVERS = {"cadical": {"cdcl": 1, "age": 5.0}, "saps": {"cdcl": 0, "age": 20.0}, "kissat": {"cdcl": 1, "age": None}}
 
 
-def race(chooser, rounds, seed=0, k=2):
+def race(preselector, rounds, seed=0, k=2):
     """`saps` is best on small instances, `kissat` on large ones; the others come last."""
     generator = np.random.default_rng(seed)
     chosen = []
     for _ in range(rounds):
         size = float(generator.integers(1, 1000))
-        decision = chooser.select({"size": size, "ratio": 4.2}, k=k)
+        decision = preselector.select({"size": size, "ratio": 4.2}, k=k)
         best = "saps" if size < 500 else "kissat"
         winner = best if best in decision.names else decision.names[0]
-        chooser.learn(decision, winner=winner)
+        preselector.learn(decision, winner=winner)
         chosen.append(best in decision.names)
     return chosen
 
 
 def test_it_learns_which_arm_suits_which_context():
-    chooser = Preselector([*SOLVERS, "a", "b", "c"], ["size", "ratio"], seed=0)
-    assert np.mean(race(chooser, 300)[200:]) > 0.95
-    assert chooser.scores({"size": 900, "ratio": 4.2})["kissat"] == max(chooser.scores([900, 4.2]).values())
-    assert max(chooser.scores([50, 4.2]), key=chooser.scores([50, 4.2]).get) == "saps"
+    preselector = Preselector([*SOLVERS, "a", "b", "c"], ["size", "ratio"], seed=0)
+    assert np.mean(race(preselector, 300)[200:]) > 0.95
+    assert preselector.scores({"size": 900, "ratio": 4.2})["kissat"] == max(preselector.scores([900, 4.2]).values())
+    assert max(preselector.scores([50, 4.2]), key=preselector.scores([50, 4.2]).get) == "saps"
 
 
 @pytest.mark.parametrize("policy", registry.POLICIES)
 def test_any_policy_by_name_with_arms_that_join_and_files(policy, tmp_path):
-    chooser = Preselector(SOLVERS, ["size", "ratio"], policy=policy, seed=1)
-    race(chooser, 10)
-    early = chooser.select([10.0, 4.2], k=2)
+    preselector = Preselector(SOLVERS, ["size", "ratio"], policy=policy, seed=1)
+    race(preselector, 10)
+    early = preselector.select([10.0, 4.2], k=2)
     for name in "abcde":
-        chooser.add(name, {"cdcl": 1})
-    chooser.learn(early, ranking=reversed(early.names))
-    race(chooser, 10, seed=2, k=3)
-    chooser.save(tmp_path / "state.npz")
+        preselector.add(name, {"cdcl": 1})
+    preselector.learn(early, ranking=reversed(early.names))
+    race(preselector, 10, seed=2, k=3)
+    preselector.save(tmp_path / "state.npz")
     again = preselect.load(tmp_path / "state.npz")
     assert isinstance(again, Preselector)
-    assert again.arms == chooser.arms == [*SOLVERS, *"abcde"]
-    assert race(again, 20, seed=3) == race(chooser, 20, seed=3)
-    assert again.scores([1.0, 2.0]) == chooser.scores([1.0, 2.0])
+    assert again.arms == preselector.arms == [*SOLVERS, *"abcde"]
+    assert race(again, 20, seed=3) == race(preselector, 20, seed=3)
+    assert again.scores([1.0, 2.0]) == preselector.scores([1.0, 2.0])
 
 
 def test_an_arm_that_joins_is_tried():
-    chooser = Preselector(["a", "b", "c"], seed=0)
+    preselector = Preselector(["a", "b", "c"], seed=0)
     for _ in range(50):
-        decision = chooser.select(k=2)
-        chooser.learn(decision, winner=min(decision.names))
-    chooser.add("new")
+        decision = preselector.select(k=2)
+        preselector.learn(decision, winner=min(decision.names))
+    preselector.add("new")
     seen = 0
     for _ in range(30):
-        decision = chooser.select(k=2)
+        decision = preselector.select(k=2)
         seen += "new" in decision.names
-        chooser.learn(decision, winner="new" if "new" in decision.names else decision.names[0])
+        preselector.learn(decision, winner="new" if "new" in decision.names else decision.names[0])
     assert seen > 25
 
 
@@ -74,87 +75,129 @@ def test_arms_that_join_change_nothing_for_the_others():
     assert other.policy.d > one.policy.d
     context = {"size": 3.0, "ratio": 1.0}
     for _ in range(30):
-        decisions = [chooser.select(context, k=2, eligible=["a", "b", "c"]) for chooser in (one, other)]
+        decisions = [preselector.select(context, k=2, eligible=["a", "b", "c"]) for preselector in (one, other)]
         assert set(decisions[0].names) == set(decisions[1].names)
-        for chooser, decision in zip((one, other), decisions, strict=True):
-            chooser.learn(decision, winner=max(decision.names))
+        for preselector, decision in zip((one, other), decisions, strict=True):
+            preselector.learn(decision, winner=max(decision.names))
 
 
 def test_only_shared_weights_without_identity():
-    chooser = Preselector({str(i): {"quality": i} for i in range(30)}, identity=False, seed=0)
-    assert chooser.policy.d == 1
+    preselector = Preselector({str(i): {"quality": i} for i in range(30)}, identity=False, seed=0)
+    assert preselector.policy.d == 1
     for _ in range(40):
-        decision = chooser.select(k=3)
-        chooser.learn(decision, winner=max(decision.names, key=int))
-    assert set(chooser.select(k=3).names) == {"27", "28", "29"}
-    chooser.add("30", {"quality": 30})
-    assert chooser.select(k=1).names == ("30",)
+        decision = preselector.select(k=3)
+        preselector.learn(decision, winner=max(decision.names, key=int))
+    assert set(preselector.select(k=3).names) == {"27", "28", "29"}
+    preselector.add("30", {"quality": 30})
+    assert preselector.select(k=1).names == ("30",)
 
 
 def test_outcomes_other_than_a_winner():
-    chooser = Preselector(["a", "b", "c"], policy="newton(beta=0)", seed=0)
-    decision = chooser.select(k=3)
-    chooser.learn(decision, outcome=NoWinner())
-    chooser.learn(decision, outcome=Void())
-    chooser.learn(decision, ranking=["b", "a"])
-    assert (chooser.policy.no_winners, chooser.policy.voids, chooser.policy.observations) == (1, 1, 1)
-    assert chooser.scores()["b"] > chooser.scores()["a"] > chooser.scores()["c"]
+    preselector = Preselector(["a", "b", "c"], policy="newton(beta=0)", seed=0)
+    decision = preselector.select(k=3)
+    preselector.learn(decision, outcome=NoWinner())
+    preselector.learn(decision, outcome=Void())
+    preselector.learn(decision, ranking=["b", "a"])
+    assert (preselector.policy.no_winners, preselector.policy.voids, preselector.policy.observations) == (1, 1, 1)
+    assert preselector.scores()["b"] > preselector.scores()["a"] > preselector.scores()["c"]
+
+
+def test_decisions_of_another_preselector_are_refused():
+    small, large = Preselector(["a", "b"], seed=0), Preselector(["a", "b", "c"], seed=0)
+    decision = large.select(k=2)
+    with pytest.raises(InputError, match="the decision is another preselector's, with more arms or features"):
+        small.learn(decision, winner=decision.names[0])
+
+
+@pytest.mark.parametrize("name", [name for name in vars(Preselector) if not name.startswith("_")])
+def test_help_fits_on_a_screen(name):
+    text = pydoc.plain(pydoc.render_doc(getattr(Preselector, name)))
+    assert len(text.splitlines()) <= 32
+    assert max(map(len, text.splitlines())) <= 180
+    if inspect.isfunction(getattr(Preselector, name)):
+        for parameter in list(inspect.signature(getattr(Preselector, name)).parameters)[1:]:
+            assert f"{parameter} : " in text
 
 
 def test_a_decision_survives_pickling():
-    chooser = Preselector(["a", "b", "c"], seed=0)
-    decision = chooser.select(k=2)
-    copy = pickle.loads(pickle.dumps(decision))
-    assert copy.names == decision.names
-    assert repr(copy) == repr(decision)
-    chooser.learn(copy, winner=copy.names[0])
+    preselector = Preselector(["a", "b", "c"], seed=0)
+    decision = preselector.select(k=2)
+    again = pickle.loads(pickle.dumps(decision))
+    assert again.names == decision.names
+    assert repr(again) == repr(decision)
+    preselector.learn(again, winner=again.names[0])
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.select({"size": 1.0}, k=1), r"context must give \['size', 'ratio'\], got \['size'\]; None says"),
-        (lambda c: c.select([1.0], k=1), r"context must have 2 values, \['size', 'ratio'\], got 1"),
-        (lambda c: c.select([1.0, "x"], k=1), "ratio is 'x'; use a"),
+        (lambda c: c.select({"size": 1.0}, k=1), "the context lacks 'ratio'; give None for"),
+        (
+            lambda c: c.select({"size": 1.0, "ratio": 1.0, "hue": 2}, k=1),
+            "the context has 'hue', but its features are 'size', 'ratio'",
+        ),
+        (lambda c: c.select([1.0], k=1), "the context has 1 values; it needs 2: 'size', 'ratio'"),
+        (lambda c: c.select(1.0, k=1), "context is 1.0; give values by name, or a list of them"),
+        (lambda c: c.select("12", k=1), "context is '12'; give values by name, or a list of them"),
+        (lambda c: c.select([1.0, "x"], k=1), "ratio is 'x'; use a finite number"),
         (lambda c: c.select([1.0, np.inf], k=1), "ratio is inf; use a finite number"),
-        (lambda c: c.select([1.0, 1.0], k=4), "k must be from 1 to n=3, .* got 4"),
-        (lambda c: c.select([1.0, 1.0], k=1, eligible=["glucose"]), r"eligible must name arms among .*, got 'glucose'"),
-        (lambda c: c.select([1.0, 1.0], k=1, eligible="saps"), "eligible must be a list of names, got 'saps'"),
-        (lambda c: c.add("saps"), "name must be a text that no arm has yet, got 'saps'"),
-        (lambda c: c.add("new", {"colour": 1}), r"features of new must be among \['cdcl', 'age'\], got \['colour'\]"),
-        (lambda c: c.learn(c.select([1, 1], k=1)), "learn must be given one of winner, ranking or outcome, got 0"),
+        (
+            lambda c: c.select([1.0, 1.0], k=4),
+            "k=4 is too many; the arms to choose from are 'cadical', 'saps', 'kissat'",
+        ),
+        (lambda c: c.select([1.0, 1.0], k=0), "k is 0; use an integer of at least 1"),
+        (
+            lambda c: c.select([1.0, 1.0], k=2, eligible=["saps"]),
+            "k=2 is too many; the arms to choose from are 'saps'",
+        ),
+        (lambda c: c.select([1.0, 1.0], eligible=[]), "k=1 is too many; the arms to choose from are none"),
+        (lambda c: c.select([1.0, 1.0], eligible=["saps"] * 2), "eligible has 'saps' more than once"),
+        (
+            lambda c: c.select([1.0, 1.0], k=1, eligible=["glucose"]),
+            "there is no arm 'glucose'; the arms are 'cadical', 'saps', 'kissat'",
+        ),
+        (lambda c: c.select([1.0, 1.0], k=1, eligible="saps"), "eligible is 'saps'; use a list of names"),
+        (lambda c: c.add("saps"), "there is an arm 'saps' already; use another name"),
+        (lambda c: c.add(7), "the name of an arm is 7; use a string"),
+        (lambda c: c.arm("new"), "there is no arm 'new'"),
+        (lambda c: c.add("new", {"hue": 1}), "'new' has 'hue', but the features of arms are 'cdcl', 'age'"),
+        (lambda c: c.learn(c.select([1, 1], k=1)), "give exactly one of winner, ranking and outcome; 0 were given"),
         (
             lambda c: c.learn(None, outcome=NoWinner(), after=0.5),
-            "after must come with a winner, got 0.5 without; NoWinner takes it as an argument",
+            r"after=0\.5 needs a winner; for a race without one use outcome=NoWinner\(after\)",
         ),
-        (lambda c: c.learn(None, winner="saps"), "decision must be what select returned, got None"),
+        (lambda c: c.learn(None, winner="saps"), "decision is None; give what select returned"),
         (
             lambda c: c.learn(c.select([1, 1], k=2, eligible=["saps", "kissat"]), winner="cadical"),
-            r"winner must name arms that were chosen, \[.*\], got 'cadical'",
+            "'cadical' was not chosen; the decision has '(saps', 'kissat|kissat', 'saps)'",
         ),
     ],
 )
 def test_bad_input_is_one_sentence_and_changes_nothing(call, message):
-    chooser = Preselector(SOLVERS, ["size", "ratio"], seed=0)
-    race(chooser, 5)
-    before = chooser.scores([1.0, 1.0])
+    preselector = Preselector(SOLVERS, ["size", "ratio"], seed=0)
+    race(preselector, 5)
+    before = preselector.scores([1.0, 1.0])
     with pytest.raises(InputError, match=message):
-        call(chooser)
-    assert chooser.arms == list(SOLVERS)
-    if "learn" not in message and "chosen" not in message:
-        assert chooser.scores([1.0, 1.0]) == before
+        call(preselector)
+    assert preselector.arms == list(SOLVERS)
+    if "exactly" not in message and "chosen" not in message:
+        assert preselector.scores([1.0, 1.0]) == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"arms": ["a", "a"]}, r"arms must be distinct names, got \['a', 'a'\]"),
-        ({"arms": "abc"}, "arms must be a list of names, got 'abc'"),
-        ({"arms": ["a", "b"], "identity": False}, "arms must have features if identity is False, got none"),
+        ({"arms": ["a", "a"]}, "arms has 'a' more than once; use distinct names"),
+        ({"arms": ["a", 2]}, "arms has 2 as a name; use strings"),
+        ({"arms": "abc"}, "arms is 'abc'; use a list of names"),
+        (
+            {"arms": ["a", "b"], "identity": False},
+            "with identity=False arms differ by their features only; give them some",
+        ),
         ({"arms": ["a", "b"], "policy": "clever"}, "unknown policy 'clever'"),
         (
             {"arms": map(str, range(900)), "context": list("abcdef")},
-            "at most 5000 joint features, got 6300: say identity",
+            "arms and context make 6300 joint features, and at most 5000 are possible; use identity",
         ),
     ],
 )
@@ -231,9 +274,9 @@ def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name
 
 
 def test_an_arm_for_which_there_is_no_room_does_not_join():
-    chooser = Preselector(["a", "b", "c"], context=[f"x{i}" for i in range(999)], seed=0)
-    before = chooser.to_bytes()
-    with pytest.raises(InputError, match="at most 5000 joint features, got 6000"):
-        chooser.add("d")
-    assert chooser.arms == ["a", "b", "c"]
-    assert chooser.to_bytes() == before
+    preselector = Preselector(["a", "b", "c"], context=[f"x{i}" for i in range(999)], seed=0)
+    before = preselector.to_bytes()
+    with pytest.raises(InputError, match="make 6000 joint features"):
+        preselector.add("d")
+    assert preselector.arms == ["a", "b", "c"]
+    assert preselector.to_bytes() == before

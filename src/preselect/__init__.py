@@ -1,7 +1,7 @@
 """Contextual online preselection: choose k of n, see which one wins, choose better."""
 
 from preselect.context import StructuredContext
-from preselect.decision import Decision
+from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, PreselectError, StateFileError
 from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction, Scaling
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
@@ -21,7 +21,7 @@ from preselect.policies import (
     Random,
     Thompson,
 )
-from preselect.preselector import NamedDecision, Preselector, load
+from preselect.preselector import Preselector, load
 
 __version__ = "0.1.0"
 

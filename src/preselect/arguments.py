@@ -2,11 +2,15 @@
 
 import math
 import operator
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from preselect.errors import InputError
+
+_MOST_SHOWN = 10  # names in a message
 
 
 def integer(value: Any, argument: str, least: int) -> int:
@@ -91,6 +95,46 @@ def boolean(value: Any, argument: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{argument} is {_show(value)}; use True or False")
     return bool(value)
+
+
+def names(value: Any, argument: str) -> list[str]:
+    """Return a list of names, which may come from any iterable but a single string.
+
+    >>> names(("a", "b"), "ranking")
+    ['a', 'b']
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InputError(f"{argument} is {_show(value)}; use a list of names")
+    found = list(value)
+    for name in found:
+        if not isinstance(name, str):
+            raise InputError(f"{argument} has {_show(name)} as a name; use strings")
+    return found
+
+
+def distinct_names(value: Any, argument: str) -> list[str]:
+    """Return a list of names that are all different.
+
+    >>> distinct_names(["a", "a"], "arms")
+    Traceback (most recent call last):
+    preselect.errors.InputError: arms has 'a' more than once; use distinct names
+    """
+    found = names(value, argument)
+    for name, times in Counter(found).items():
+        if times > 1:
+            raise InputError(f"{argument} has {name!r:.80} more than once; use distinct names")
+    return found
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Names for a message, in quotes; of many only the first ones.
+
+    >>> join_names(["a", "b"])
+    "'a', 'b'"
+    """
+    every = list(names)
+    more = f" and {len(every) - _MOST_SHOWN} more" if len(every) > _MOST_SHOWN else ""
+    return ", ".join(f"{name!r:.40}" for name in every[:_MOST_SHOWN]) + more or "none"
 
 
 def _show(value: Any) -> str:

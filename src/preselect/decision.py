@@ -95,3 +95,33 @@ class Decision:
 
     def __repr__(self) -> str:
         return f"Decision(round={self.round}, arms={self.arms.tolist()}, scores={self.scores.round(4).tolist()})"
+
+
+class NamedDecision(Decision):
+    """A decision that knows the names of its arms.
+
+    Parameters
+    ----------
+    decision : Decision
+        What the policy decided.
+    names : tuple of str
+        The names of its arms, in the same order.
+    """
+
+    __slots__ = ("_names",)
+
+    def __init__(self, decision: Decision, names: tuple[str, ...]) -> None:
+        super().__init__(decision.arms, decision.numbers, decision.d, decision.ids, decision.round)
+        self._names = names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen arms, best first."""
+        return self._names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = Decision(self.arms, self.numbers, self.d, self.ids, self.round)
+        return NamedDecision, (plain, self._names)
+
+    def __repr__(self) -> str:
+        return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"

@@ -130,12 +130,12 @@ class Scaling:
         return _logarithm(row)
 
 
-def arm_features(scaled: Floats, identities: Floats) -> Floats:
+def join_arm_features(scaled: Floats, identities: Floats) -> Floats:
     """Scaled features of arms beside who they are, in equal parts, as rows of length 1 on average.
 
     So a learner's prior says the same about an arm, however much has been said of it.
 
-    >>> arm_features(np.array([[2.0], [-2.0]]), np.eye(2)).round(2).tolist()
+    >>> join_arm_features(np.array([[2.0], [-2.0]]), np.eye(2)).round(2).tolist()
     [[0.71, 0.71, 0.0], [-0.71, 0.0, 0.71]]
     """
     parts = [part for part in (0.5 * scaled, identities) if part.shape[1]]

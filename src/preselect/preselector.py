@@ -1,70 +1,68 @@
-"""The facade: arms and features by name, any policy, arms that join later, scaling learnt on the way, save and load."""
+"""The facade: arms and features by name, any policy, arms that join later, features of any scale, save and load."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from preselect import state
-from preselect.arguments import number
+from preselect.arguments import distinct_names, integer, join_names, names, number
 from preselect.context import Floats, StructuredContext
-from preselect.decision import Decision
+from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
-from preselect.features import Scaling, arm_features
+from preselect.features import Scaling, join_arm_features
 from preselect.outcomes import Outcome, Ranking, Winner
 from preselect.policies import Policy, registry
 from preselect.policies import load as load_policy
 
-Values = Mapping[str, float | None] | Sequence[float | None] | NDArray[Any]
+AnyPath: TypeAlias = str | PathLike[str]
+Names: TypeAlias = Iterable[str]
+Features: TypeAlias = Mapping[str, float | None]  # by name; None, NaN or left out: not known
+Values: TypeAlias = Features | Sequence[float | None] | NDArray[Any]  # of a context: by name, or in its order
 
 _MOST_FEATURES = 5000
 
 
-class NamedDecision(Decision):
-    """A decision that knows the names of its arms."""
-
-    __slots__ = ("_names",)
-
-    def __init__(self, decision: Decision, names: tuple[str, ...]) -> None:
-        super().__init__(decision.arms, decision.numbers, decision.d, decision.ids, decision.round)
-        self._names = names
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The chosen arms, best first."""
-        return self._names
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        plain = Decision(self.arms, self.numbers, self.d, self.ids, self.round)
-        return NamedDecision, (plain, self._names)
-
-    def __repr__(self) -> str:
-        return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
-
-
 def require_one_outcome(
-    winner: str | None, ranking: Iterable[str] | None, outcome: Outcome | None, after: float | None
+    winner: str | None, ranking: Names | None, outcome: Outcome | None, after: float | None
 ) -> None:
-    """Check that one way to tell what came of a decision is given, and a time with a winner only."""
-    given = [way for way in (winner, ranking, outcome) if way is not None]
+    """Refuse to learn from no outcome or from several, and a time without a winner."""
+    given = [one for one in (winner, ranking, outcome) if one is not None]
     if len(given) != 1:
-        raise InputError(f"learn must be given one of winner, ranking or outcome, got {len(given)}")
+        raise InputError(f"give exactly one of winner, ranking and outcome; {len(given)} were given")
     if winner is None and after is not None:
-        raise InputError(f"after must come with a winner, got {after!r:.80} without; NoWinner takes it as an argument")
+        raise InputError(f"after={after!r:.80} needs a winner; for a race without one use outcome=NoWinner(after)")
 
 
 class Preselector:
-    """Chooses k of some named arms for a context, and learns from who wins.
+    """Chooses k of some named arms for a context, and learns from which of them wins.
 
-    `arms` lists names, or maps each name to its features. `context` names the features of a round. The joint features
-    are (arm's features, arm's identity) ⊗ (1, context): every arm has weights of its own, for itself and for each
-    context feature, beside those that its features share with other arms. With identity=False only shared ones, for
-    arms so many, or so short-lived, that little is learnt about each. Numbers may have any scale (see Scaling).
+    Every arm has weights of its own: one for itself and one for each feature of the context. What arms have in common
+    is learnt through their features. Features may have any scale, because they are scaled by what has been seen of them
+    so far (see Scaling), and any of them may be missing. In the paper's terms the joint features of an arm are
+    (its features, its identity) ⊗ (1, context).
 
-    `policy` is a name with or without parameters, as in "newton(beta=1.0)"; `preselect policies` lists them.
+    Parameters
+    ----------
+    arms : iterable of str, or mapping of str to mapping, default ()
+        The names of the arms; or each name with the arm's features as numbers by name.
+    context : iterable of str, default ()
+        The names of the features that describe a round.
+    policy : str, default "newton"
+        A policy by name, with or without parameters, such as "newton(beta=1.0)", or your own as "module:Class".
+        `preselect policies` lists them.
+    identity : bool, default True
+        Whether every arm has weights of its own. With False only arm features count: for arms that are so numerous or
+        short-lived that little can be learnt about each.
+    seed : int, optional
+        Makes the choices reproducible. Without a seed they differ from run to run.
 
+    Examples
+    --------
     >>> preselector = Preselector(["a", "b", "c"], context=["size"], seed=0)
     >>> decision = preselector.select({"size": 3.0}, k=2)
     >>> preselector.learn(decision, winner=decision.names[1])
@@ -75,65 +73,97 @@ class Preselector:
 
     def __init__(
         self,
-        arms: Iterable[str] | Mapping[str, Mapping[str, float | None]] = (),
-        context: Iterable[str] = (),
+        arms: Names | Mapping[str, Features] = (),
+        context: Names = (),
         *,
         policy: str = registry.DEFAULT,
         identity: bool = True,
         seed: int | None = None,
     ) -> None:
-        described = arms if isinstance(arms, Mapping) else {name: {} for name in _distinct(arms, "arms")}
-        self.context = _distinct(context, "context")
-        self.features = list(dict.fromkeys(feature for features in described.values() for feature in features))
+        features_of = arms if isinstance(arms, Mapping) else {name: {} for name in distinct_names(arms, "arms")}
+        self.context = distinct_names(context, "context")
+        self.features = list(dict.fromkeys(feature for features in features_of.values() for feature in features))
         self.identity = bool(identity)
         if not (self.identity or self.features):
-            raise InputError("arms must have features if identity is False, got none: nothing would tell them apart")
+            raise InputError("with identity=False arms differ by their features only; give them some")
         self._position: dict[str, int] = {}
         self._values = np.empty((0, len(self.features)))
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
-        self._capacity = max(len(described), 1) if self.identity else 0
+        self._capacity = max(len(features_of), 1) if self.identity else 0
         make, parameters = registry.parse(policy)
-        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._d(self._capacity)})
-        for name, features in described.items():
+        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._count_joint_features(self._capacity)})
+        for name, features in features_of.items():
             self.add(name, features)
 
     @property
     def arms(self) -> list[str]:
-        """Names of the arms, in the order in which they joined."""
+        """The names of the arms, in the order in which they joined."""
         return list(self._position)
 
     def arm(self, name: str) -> dict[str, float | None]:
-        """The features that an arm was given; None for missing ones."""
-        values = self._values[self._known(name, "name")]
+        """The features of an arm, by name; None for those that are not known.
+
+        Parameters
+        ----------
+        name : str
+            The name of the arm.
+        """
+        values = self._values[self._find(name)]
         return {
             feature: None if np.isnan(value) else float(value)
             for feature, value in zip(self.features, values, strict=True)
         }
 
-    def add(self, name: str, features: Mapping[str, float | None] | None = None) -> None:
-        """Let another arm join. Features that it is not given, or given as None, are missing."""
-        if not isinstance(name, str) or name in self._position:
-            raise InputError(f"name must be a text that no arm has yet, got {name!r:.80}")
+    def add(self, name: str, features: Features | None = None) -> None:
+        """Let another arm join. What has been learnt about the others stays.
+
+        Parameters
+        ----------
+        name : str
+            A name that no arm has yet.
+        features : mapping of str to float, optional
+            Values of the features that arms were given in the constructor. What is left out is not known.
+        """
+        if not isinstance(name, str):
+            raise InputError(f"the name of an arm is {name!r:.80}; use a string")
+        if name in self._position:
+            raise InputError(f"there is an arm {name!r:.80} already; use another name")
         given = {} if features is None else features
-        strange = [feature for feature in given if feature not in self.features]
-        if strange:
-            raise InputError(f"features of {name} must be among {self.features}, got {strange}")
-        values = np.array([_number(given.get(feature), f"{feature} of {name}") for feature in self.features])
+        unknown = [str(feature) for feature in given if feature not in self.features]
+        if unknown:
+            raise InputError(
+                f"{name!r:.40} has {join_names(unknown)}, but the features of arms are {join_names(self.features)}"
+            )
+        values = np.array([_as_value(given.get(feature), f"{feature} of {name}") for feature in self.features])
         if self.identity and len(self._position) == self._capacity:
             self._make_room(2 * self._capacity)
         self._arm_scaling.learn(values)
         self._values = np.vstack((self._values, values))
         self._position[name] = len(self._position)
 
-    def select(
-        self, context: Values | None = None, k: int = 1, *, eligible: Iterable[str] | None = None
-    ) -> NamedDecision:
-        """Choose k arms for a context, best first: values by name, or in order; None or NaN for missing ones."""
-        values = self._row(context)
-        positions = (
-            None if eligible is None else [self._known(name, "eligible") for name in _names(eligible, "eligible")]
-        )
-        decision = self.policy.select(self._shown(values), k, eligible=positions)
+    def select(self, context: Values | None = None, k: int = 1, *, eligible: Names | None = None) -> NamedDecision:
+        """Choose k arms for a round.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round: numbers by name, or in the order in which they were named in the constructor.
+            None or NaN stands for a value that is not known. Leave it out if the preselector has no context features.
+        k : int, default 1
+            How many arms to choose.
+        eligible : iterable of str, optional
+            The arms to choose from; all of them by default.
+
+        Returns
+        -------
+        NamedDecision
+            `names` are the chosen arms, best first. Give it back to `learn` with the outcome, now or later.
+        """
+        values = self._as_row(context)
+        allowed = None if eligible is None else distinct_names(eligible, "eligible")
+        positions = None if allowed is None else [self._find(name) for name in allowed]
+        self._check_count(k, allowed)
+        decision = self.policy.select(self._show(values), k, eligible=positions)
         self._context_scaling.learn(values)
         every = self.arms
         return NamedDecision(decision, tuple(every[arm] for arm in decision.arms))
@@ -143,48 +173,84 @@ class Preselector:
         decision: NamedDecision,
         *,
         winner: str | None = None,
-        ranking: Iterable[str] | None = None,
+        ranking: Names | None = None,
         outcome: Outcome | None = None,
         after: float | None = None,
     ) -> None:
-        """Take in who won, or the ranking of the chosen arms or of the best of them, or another outcome.
+        """Learn from the outcome of a decision: give a winner, a ranking or another outcome.
 
-        `after` goes with a winner: how long the race took, as a share of its time limit.
+        Parameters
+        ----------
+        decision : NamedDecision
+            What `select` returned, in this round or in an earlier one.
+        winner : str, optional
+            The chosen arm that won.
+        ranking : iterable of str, optional
+            The chosen arms, or the best of them, best first.
+        outcome : Outcome, optional
+            Any other outcome, such as NoWinner() or Void().
+        after : float, optional
+            With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         """
         require_one_outcome(winner, ranking, outcome, after)
         if not isinstance(decision, NamedDecision):
-            raise InputError(f"decision must be what select returned, got {decision!r:.80}")
+            raise InputError(f"decision is {decision!r:.80}; give what select returned")
         if winner is not None:
-            told: Outcome | None = Winner(_chosen(decision, winner, "winner"), after)
+            outcome = Winner(_find_chosen(decision, winner), after)
         elif ranking is not None:
-            told = Ranking([_chosen(decision, name, "ranking") for name in _names(ranking, "ranking")])
-        else:
-            told = outcome
-        self.policy.learn(self._current(decision), told)  # type: ignore[arg-type]  # checked there
+            outcome = Ranking([_find_chosen(decision, name) for name in names(ranking, "ranking")])
+        assert outcome is not None
+        self.policy.learn(self._widen(decision), outcome)
 
     def scores(self, context: Values | None = None) -> dict[str, float]:
-        """What each arm would be ranked by in this context now."""
-        return dict(zip(self.arms, self.policy.scores(self._shown(self._row(context))).tolist(), strict=True))
+        """What the policy would rank each arm by in a context now, by name.
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything that decides what is chosen next."""
-        state.write(path, "Preselector", *self._parts())
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        """
+        return dict(zip(self.arms, self.policy.scores(self._show(self._as_row(context))).tolist(), strict=True))
+
+    def save(self, path: AnyPath) -> None:
+        """Write everything that future choices depend on to a file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. One that exists is replaced whole or not at all.
+        """
+        state.write(path, "Preselector", *self._collect_state())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what `save` wrote."""
+    def load(cls, path: AnyPath) -> Self:
+        """Read a preselector that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. If its policy is a class of your own, import that class first.
+        """
         return cls._restore(state.read(path).expect("Preselector"))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes; equal states give equal bytes."""
-        return state.pack("Preselector", *self._parts())
+        """The content that `save` would write; equal states give equal bytes."""
+        return state.pack("Preselector", *self._collect_state())
 
     @classmethod
-    def from_bytes(cls, content: bytes, source: str | PathLike[str] = "content") -> Self:
-        """Make again what `to_bytes` gave; errors name the source that the bytes are from."""
+    def from_bytes(cls, content: bytes, source: AnyPath = "content") -> Self:
+        """Make a preselector from what `to_bytes` returned.
+
+        Parameters
+        ----------
+        content : bytes
+            What `to_bytes` returned.
+        source : str or path, default "content"
+            Where the bytes are from, for error messages.
+        """
         return cls._restore(state.unpack(content, source).expect("Preselector"))
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _collect_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         policy_header, policy_arrays = self.policy._collect_state()
         header = {
             "arms": self.arms,
@@ -201,73 +267,83 @@ class Preselector:
     @classmethod
     def _restore(cls, file: state.StateFile) -> Self:
         try:
-            header, arrays = dict(file.header), dict(file.arrays)
             preselector = cls.__new__(cls)
-            preselector.context, preselector.features = list(header["context"]), list(header["features"])
-            preselector.identity, preselector._capacity = bool(header["identity"]), int(header["capacity"])
-            preselector._position = {name: position for position, name in enumerate(header["arms"])}
-            preselector._values = _shaped(arrays["values"], (len(preselector._position), len(preselector.features)))
-            preselector._arm_scaling, preselector._context_scaling = (
-                Scaling(len(preselector.features)),
-                Scaling(len(preselector.context)),
-            )
-            preselector._arm_scaling.seen = _shaped(arrays["arm_scaling"], preselector._arm_scaling.seen.shape)
-            preselector._context_scaling.seen = _shaped(
-                arrays["context_scaling"], preselector._context_scaling.seen.shape
-            )
-            kind = Policy._kinds.get(header["policy"]["kind"])
-            if kind is None:
-                raise ValueError(f"its policy, {header['policy']['kind']}, has not been imported")
-            inner = {
-                name.removeprefix("policy."): array for name, array in arrays.items() if name.startswith("policy.")
-            }
-            preselector.policy = kind._restore(state.StateFile(file.path, file.kind, header["policy"], inner))
+            preselector._set_state(file.header, file.arrays)
+            preselector.policy = _restore_policy(file)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{file.path} is not a complete Preselector state: {error}") from None
         return preselector
+
+    def _set_state(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.context, self.features = list(header["context"]), list(header["features"])
+        self.identity, self._capacity = bool(header["identity"]), int(header["capacity"])
+        self._position = {name: position for position, name in enumerate(header["arms"])}
+        self._values = _check_shape(arrays["values"], (len(self._position), len(self.features)))
+        self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
+        for scaling, name in ((self._arm_scaling, "arm_scaling"), (self._context_scaling, "context_scaling")):
+            scaling.seen = _check_shape(arrays[name], scaling.seen.shape)
 
     def __repr__(self) -> str:
         return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"
 
     def _make_room(self, capacity: int) -> None:
-        """Widen the policy for so many arms, or change nothing if it cannot be done."""
-        self.policy = self.policy.widen(self._d(capacity))
+        """Widen the policy to this many arms; if that is impossible, nothing changes."""
+        self.policy = self.policy.widen(self._count_joint_features(capacity))
         self._capacity = capacity
 
-    def _d(self, capacity: int) -> int:
+    def _count_joint_features(self, capacity: int) -> int:
         d = (len(self.features) + capacity) * (1 + len(self.context))
         if d > _MOST_FEATURES:
             raise InputError(
-                f"arms and context must give at most {_MOST_FEATURES} joint features, got {d}: "
-                "say identity=False, or name fewer features"
+                f"arms and context make {d} joint features, and at most {_MOST_FEATURES} are possible; "
+                "use identity=False, or fewer features"
             )
         return d
 
-    def _shown(self, values: Floats) -> StructuredContext:
+    def _show(self, values: Floats) -> StructuredContext:
+        """What the policy sees of a round."""
         identities = np.eye(len(self._position), self._capacity)
-        z = arm_features(self._arm_scaling(self._values), identities)
+        z = join_arm_features(self._arm_scaling(self._values), identities)
         return StructuredContext(z, np.concatenate(([1.0], self._context_scaling(values))))
 
-    def _row(self, context: Values | None) -> Floats:
-        """The context's values in order; NaN where they are missing."""
+    def _as_row(self, context: Values | None) -> Floats:
+        """The values of a context in order; NaN where they are not known."""
         given = () if context is None else context
         if isinstance(given, Mapping):
-            if set(given) != set(self.context):
-                raise InputError(f"context must give {self.context}, got {list(given)}; None says that one is missing")
-            given = [given[name] for name in self.context]
+            given = [given[name] for name in self._check_names(given)]
+        elif isinstance(given, str) or not hasattr(given, "__len__"):
+            raise InputError(f"context is {given!r:.80}; give values by name, or a list of them")
         if len(given) != len(self.context):
-            raise InputError(f"context must have {len(self.context)} values, {self.context}, got {len(given)}")
-        return np.array([_number(value, name) for value, name in zip(given, self.context, strict=True)])
+            raise InputError(
+                f"the context has {len(given)} values; it needs {len(self.context)}: {join_names(self.context)}"
+            )
+        return np.array([_as_value(value, name) for value, name in zip(given, self.context, strict=True)])
 
-    def _known(self, name: str, argument: str) -> int:
+    def _check_names(self, context: Features) -> list[str]:
+        missing = [name for name in self.context if name not in context]
+        if missing:
+            raise InputError(f"the context lacks {join_names(missing)}; give None for a value that is not known")
+        unknown = [str(name) for name in context if name not in self.context]
+        if unknown:
+            raise InputError(f"the context has {join_names(unknown)}, but its features are {join_names(self.context)}")
+        return self.context
+
+    def _check_count(self, k: int, eligible: list[str] | None) -> None:
+        if integer(k, "k", 1) > len(self._position if eligible is None else eligible):
+            allowed = self.arms if eligible is None else eligible
+            raise InputError(f"k={k} is too many; the arms to choose from are {join_names(allowed)}")
+
+    def _find(self, name: str) -> int:
         if name not in self._position:
-            raise InputError(f"{argument} must name arms among {self.arms}, got {name!r:.80}")
+            raise InputError(f"there is no arm {name!r:.80}; the arms are {join_names(self.arms)}")
         return self._position[name]
 
-    def _current(self, decision: Decision) -> Decision:
+    def _widen(self, decision: Decision) -> Decision:
         """The decision, with zeros for the identities of arms that have joined since."""
-        if self.policy.d is None or decision.d >= self.policy.d:
+        if self.policy.d is None or decision.d == self.policy.d:
             return decision
+        if decision.d > self.policy.d:
+            raise InputError("the decision is another preselector's, with more arms or features than this one")
         rows = np.hstack((decision.rows, np.zeros((len(decision.arms), self.policy.d - decision.d))))
         return Decision.of(
             arms=decision.arms,
@@ -279,38 +355,40 @@ class Preselector:
         )
 
 
-def load(path: str | PathLike[str]) -> Preselector | Policy:
-    """Read any policy or preselector that `save` wrote; a policy class of your own must have been imported."""
+def load(path: AnyPath) -> Preselector | Policy:
+    """Read any policy or preselector that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. If its policy is a class of your own, import that class first.
+    """
     file = state.read(path)
     return Preselector._restore(file) if file.kind == "Preselector" else load_policy(path)
 
 
-def _chosen(decision: NamedDecision, name: str, argument: str) -> int:
+def _restore_policy(file: state.StateFile) -> Policy:
+    header, prefix = file.header["policy"], "policy."
+    kind = Policy._kinds.get(header["kind"])
+    if kind is None:
+        raise ValueError(f"its policy, {header['kind']}, has not been imported")
+    arrays = {name.removeprefix(prefix): array for name, array in file.arrays.items() if name.startswith(prefix)}
+    return kind._restore(state.StateFile(file.path, file.kind, header, arrays))
+
+
+def _find_chosen(decision: NamedDecision, name: str) -> int:
     if name not in decision.names:
-        raise InputError(f"{argument} must name arms that were chosen, {list(decision.names)}, got {name!r:.80}")
+        raise InputError(f"{name!r:.80} was not chosen; the decision has {join_names(decision.names)}")
     return int(decision.arms[decision.names.index(name)])
 
 
-def _names(given: Iterable[str], argument: str) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"{argument} must be a list of names, got {given!r:.80}")
-    return list(given)
-
-
-def _distinct(given: Iterable[str], argument: str) -> list[str]:
-    found = _names(given, argument)
-    if len(set(found)) < len(found) or not all(isinstance(name, str) for name in found):
-        raise InputError(f"{argument} must be distinct names, got {found!r:.80}")
-    return found
-
-
-def _number(value: float | None, name: str) -> float:
+def _as_value(value: float | None, name: str) -> float:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return float("nan")
     return number(value, name)
 
 
-def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Floats:
+def _check_shape(array: NDArray[Any], shape: tuple[int, ...]) -> Floats:
     if array.shape != shape or array.dtype != np.float64:
         raise ValueError(f"an array has shape {array.shape}, expected {shape}")
     return array

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from preselect.context import Floats, OneHotContext, StructuredContext
 from preselect.decision import Decision
 from preselect.environments.aslib import Scenario
-from preselect.features import Scaling, arm_features
+from preselect.features import Scaling, join_arm_features
 from preselect.outcomes import NoWinner, Outcome, Winner
 
 
@@ -82,4 +82,4 @@ def _make_arm_features(scenario: Scenario) -> Floats | None:
     scaling = Scaling(scenario.algorithm_features.shape[1])
     for row in scenario.algorithm_features:
         scaling.learn(row)
-    return arm_features(scaling(scenario.algorithm_features), np.eye(len(scenario.algorithms)))
+    return join_arm_features(scaling(scenario.algorithm_features), np.eye(len(scenario.algorithms)))

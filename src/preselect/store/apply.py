@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from preselect.decision import Decision
+from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, JournalError
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.preselector import NamedDecision, Preselector, require_one_outcome
+from preselect.preselector import Preselector, require_one_outcome
 from preselect.store.journal import Event, Journal
 from preselect.store.values import encode
 

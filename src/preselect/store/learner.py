@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from preselect.arguments import integer
+from preselect.decision import NamedDecision
 from preselect.errors import InputError, JournalError, StateFileError
 from preselect.outcomes import Outcome
-from preselect.preselector import NamedDecision, Preselector, Values
+from preselect.preselector import Preselector, Values
 from preselect.store import apply
 from preselect.store.journal import Event, Journal
 
@@ -126,7 +127,7 @@ class Learner:
             raise InputError(f"label must be a text, got {label!r:.80}")
         if isinstance(eligible, Iterable) and not isinstance(eligible, str):
             eligible = list(eligible)
-        values = _named(self._preselector.context, self._preselector._row(context))
+        values = _named(self._preselector.context, self._preselector._as_row(context))
         with self._in_step():
             decision = self._preselector.select(values, k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
