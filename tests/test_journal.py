@@ -657,7 +657,7 @@ def test_a_map_that_would_come_back_as_a_number_is_refused():
 
 def test_states_as_bytes_name_their_source():
     assert Preselector.from_bytes(made().to_bytes()).to_bytes() == made().to_bytes()
-    with pytest.raises(StateFileError, match=r"somewhere cannot be read as a preselect-state file"):
+    with pytest.raises(StateFileError, match=r"somewhere is not a preselect-state file"):
         Preselector.from_bytes(b"nonsense", "somewhere")
 
 

@@ -1,11 +1,17 @@
 """The package as a whole: its public names, what importing it costs, and who imports whom."""
 
+import importlib
 import json
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import preselect
+from preselect import PreselectError, errors
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,11 +22,33 @@ def run(code):
     return result.stdout
 
 
-def test_public_names_are_sorted_and_there():
-    assert (
-        sorted(preselect.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == preselect.__all__
-    )
-    assert all(hasattr(preselect, name) for name in preselect.__all__)
+def public_packages():
+    """The packages that say what is public in them."""
+    names = [module.name for module in pkgutil.iter_modules(preselect.__path__, "preselect.") if module.ispkg]
+    packages = [preselect, *map(importlib.import_module, names)]
+    return [package for package in packages if hasattr(package, "__all__")]
+
+
+@pytest.mark.parametrize("package", public_packages(), ids=lambda package: package.__name__)
+def test_what_is_public_is_listed_and_nothing_else(package):
+    """Everything without an underscore is in `__all__`, or is one of the package's own modules."""
+    names = {name for name in vars(package) if not name.startswith("_")}
+    modules = {name for name in names if getattr(vars(package)[name], "__name__", "") == f"{package.__name__}.{name}"}
+    assert names - modules - set(package.__all__) == set()
+    assert set(package.__all__) - names == set()
+    assert sorted(package.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == package.__all__
+
+
+def test_there_is_one_tree_of_exceptions_and_it_is_drawn():
+    found = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert all(issubclass(error, PreselectError) for error in found)
+    assert re.findall(r"^ +(?:[├└]── )?(\w+Error)\b", errors.__doc__, re.MULTILINE) == [
+        error.__name__ for error in found
+    ]
+    assert issubclass(preselect.InputError, ValueError)
+    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py") if path.name != "errors.py"]
+    elsewhere = re.findall(r"^class (\w+)\(.*(?:Error|Exception)\b", "\n".join(sources), re.MULTILINE)
+    assert elsewhere == ["LifeLineError"]
 
 
 def test_importing_brings_numpy_and_numba_and_nothing_else():

@@ -210,7 +210,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     Preselector(["a", "b"], seed=0).save(tmp_path / "one.npz")
     preselect.CPPL(d=2, seed=0).save(tmp_path / "other.npz")
     assert isinstance(preselect.load(tmp_path / "other.npz"), preselect.CPPL)
-    with pytest.raises(StateFileError, match=r"other\.npz holds a CPPL, expected a Preselector"):
+    with pytest.raises(StateFileError, match=r"other\.npz holds a CPPL, not a Preselector"):
         Preselector.load(tmp_path / "other.npz")
     file = preselect.state.read(tmp_path / "one.npz")
     file.arrays["values"] = np.zeros((5, 1))

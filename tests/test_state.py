@@ -1,14 +1,13 @@
 """State files: what goes in comes out, and what is not one is refused with a sentence."""
 
 import json
-import os
 import zipfile
 
 import numpy as np
 import pytest
 
 import preselect
-from preselect import CPPL, MM, MaxTheta, Policy, PreselectError, Random, StateFileError, Winner, state
+from preselect import CPPL, MM, MaxTheta, Random, StateFileError, Winner, state
 
 
 def learnt(make=CPPL, **parameters):
@@ -37,7 +36,7 @@ def test_a_policy_of_ones_own_is_loaded_too(tmp_path):
 
     learnt(Mine).save(tmp_path / "mine.npz")
     assert type(preselect.load(tmp_path / "mine.npz")) is Mine
-    with pytest.raises(StateFileError, match=r"holds a test_state:.*Mine, expected a MaxTheta"):
+    with pytest.raises(StateFileError, match=r"holds a test_state:.*Mine, not a MaxTheta"):
         MaxTheta.load(tmp_path / "mine.npz")
 
 
@@ -51,13 +50,16 @@ def test_a_loaded_policy_goes_on_without_the_file(tmp_path):
     assert not np.array_equal(loaded.theta, policy.theta)
 
 
-def test_files_have_the_mode_that_the_user_wants(tmp_path):
-    before = os.umask(0o027)
-    try:
-        learnt().save(tmp_path / "a.npz")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "a.npz").stat().st_mode & 0o777 == 0o640
+def test_saving_keeps_links_and_modes(tmp_path):
+    target, link = tmp_path / "target.npz", tmp_path / "link.npz"
+    target.touch(0o600)
+    link.symlink_to(target)
+    learnt().save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert type(preselect.load(target)) is CPPL
+    with pytest.raises(preselect.InputError, match=f"cannot write {tmp_path}: Is a directory"):
+        learnt().save(tmp_path)
 
 
 def test_what_would_have_to_be_pickled_is_not_saved(tmp_path):
@@ -85,14 +87,13 @@ def test_an_unfinished_save_leaves_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_every_truncation_is_an_error(tmp_path):
-    path = tmp_path / "a.npz"
-    learnt().save(path)
-    whole = path.read_bytes()
+def test_every_truncation_is_an_error():
+    whole = state.pack("CPPL", *learnt()._collect_state())
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
-        path.write_bytes(whole[:length])
-        with pytest.raises(StateFileError, match="truncated or foreign"):
-            preselect.load(path)
+        with pytest.raises(
+            StateFileError, match=r"a\.npz is not a preselect-state file, or it is truncated or damaged"
+        ):
+            state.unpack(whole[:length], "a.npz")
 
 
 def test_a_flipped_byte_never_passes_unnoticed(tmp_path):
@@ -113,7 +114,7 @@ def test_a_flipped_byte_never_passes_unnoticed(tmp_path):
 def test_foreign_bytes_are_refused(tmp_path, content):
     path = tmp_path / "a.npz"
     path.write_bytes(content)
-    with pytest.raises(StateFileError, match=r"a\.npz cannot be read as a preselect-state file"):
+    with pytest.raises(StateFileError, match=r"a\.npz is not a preselect-state file"):
         preselect.load(path)
 
 
@@ -125,7 +126,7 @@ def test_foreign_archives_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "text.npz", "w") as file:
         file.writestr("readme.txt", "hello")
     for name in ("foreign.npz", "strange.npz", "listed.npz", "array.npz.npy", "text.npz"):
-        with pytest.raises(StateFileError, match=f"{name} (is not|cannot be read as) a preselect-state file"):
+        with pytest.raises(StateFileError, match=f"{name} is not a preselect-state file"):
             preselect.load(tmp_path / name)
 
 
@@ -142,7 +143,7 @@ def rewritten(path, **changes):
 
 def test_newer_missing_unknown_and_incomplete_files_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.npz"
-    with pytest.raises(StateFileError, match=r"there is no file .*a\.npz"):
+    with pytest.raises(StateFileError, match=r"cannot read .*a\.npz: No such file or directory"):
         preselect.load(path)
     learnt().save(path)
     rewritten(path, kind="Oracle")
@@ -160,12 +161,5 @@ def test_newer_missing_unknown_and_incomplete_files_are_refused(tmp_path, monkey
     monkeypatch.setattr(state, "VERSION", 2)
     learnt().save(path)
     monkeypatch.setattr(state, "VERSION", 1)
-    with pytest.raises(StateFileError, match="has version 2, this preselect reads up to 1; update preselect"):
+    with pytest.raises(StateFileError, match="has version 2, and this preselect reads up to 1; update preselect"):
         preselect.load(path)
-
-
-def test_errors_have_one_base():
-    assert issubclass(StateFileError, PreselectError)
-    assert issubclass(preselect.InputError, PreselectError)
-    assert issubclass(preselect.InputError, ValueError)
-    assert "CPPL" in Policy._kinds

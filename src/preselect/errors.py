@@ -8,6 +8,9 @@
     └── RunError          a study stopped before it was finished
 
 Every message is a sentence in the caller's terms: what was wrong, the value, and what to do about it.
+
+One more exception, LifeLineError, lives in `preselect.race.supervisor`: that program imports nothing from the rest of
+the package, and nobody outside it sees the exception.
 """
 
 
@@ -16,7 +19,7 @@ class PreselectError(Exception):
 
 
 class InputError(PreselectError, ValueError):
-    """An argument cannot be used. Nothing has changed."""
+    """An argument, an option or a file from the caller cannot be used. Nothing has changed."""
 
 
 class StateFileError(PreselectError):
