@@ -64,7 +64,7 @@ def test_instances_of_a_family_are_distinct_even_if_they_are_of_the_same_size(in
 
 def test_a_folder_that_is_not_empty_stays_as_it_is(instances, tmp_path):
     (tmp_path / "mine.cnf").write_text("p cnf 0 0\n")
-    with pytest.raises(InputError, match="out must be a new folder or an empty one"):
+    with pytest.raises(InputError, match="is not empty; name a new folder"):
         next(instances.write_all(tmp_path, count=1, seed=0))
     assert [path.name for path in tmp_path.iterdir()] == ["mine.cnf"]
 
@@ -73,14 +73,14 @@ def test_a_folder_that_is_not_empty_stays_as_it_is(instances, tmp_path):
 def test_pigeons_do_not_fit_and_one_less_would(instances, holes):
     clauses = instances.pigeonhole_clauses(holes)
     formula = dimacs.Formula.of((holes + 1) * holes, clauses)
-    assert _models(instances.disguised(formula, np.random.default_rng(0))) == 0
+    assert _models(instances.disguise(formula, np.random.default_rng(0))) == 0
     without_one_pigeon = dimacs.Formula.of(formula.variables, clauses[1:])
     assert _models(without_one_pigeon) > 0
 
 
 def test_a_disguise_keeps_the_number_of_models(instances):
     formula = dimacs.Formula.of(5, [[1, -2], [2, 3, -4], [-1, -5], [4, 5]])
-    other = instances.disguised(formula, np.random.default_rng(1))
+    other = instances.disguise(formula, np.random.default_rng(1))
     assert list(other) != list(formula)
     assert _models(other) == _models(formula) > 0
 
@@ -157,12 +157,12 @@ def test_an_unfinished_line_is_dropped_and_the_rest_stays(measure, tmp_path):
 
 def test_singles_of_another_limit_are_not_mixed_in(measure, tmp_path):
     (tmp_path / "singles.csv").write_text(SINGLES)
-    with pytest.raises(InputError, match="line 2: the limit must be 3 s, got 5"):
+    with pytest.raises(InputError, match="line 2: measured with a limit of 5 s, not 3 s"):
         measure.read_singles(tmp_path / "singles.csv", 3.0)
     assert (tmp_path / "singles.csv").read_text() == SINGLES
 
 
 def test_orders_differ_and_repeat(measure):
     paths = [Path(f"{number}.cnf") for number in range(20)]
-    assert measure.shuffled(paths, 0, 1) == measure.shuffled(paths, 0, 1) != measure.shuffled(paths, 0, 2)
-    assert sorted(measure.shuffled(paths, 0, 1)) == sorted(paths)
+    assert measure.shuffle(paths, 0, 1) == measure.shuffle(paths, 0, 1) != measure.shuffle(paths, 0, 2)
+    assert sorted(measure.shuffle(paths, 0, 1)) == sorted(paths)

@@ -1,7 +1,7 @@
 """Formulas of four families in equal shares: random 3-SAT, graph colouring, pigeonholes, parity.
 
-Each is decided by the seed, its family and its number alone, so that more of them begin with the same ones. Sizes are
-such that within a few seconds most are solved by one solver or another, and few by all.
+Each formula depends only on the seed, its family and its number, so a larger set begins with a smaller one. Sizes are
+chosen so that within a few seconds most formulas are solved by some solver, and few by all.
 """
 
 import argparse
@@ -19,17 +19,17 @@ from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import Formula
 
 Clauses = list[list[int]]
-Made = tuple[str, Formula]  # what the name should tell, and the formula
+Named = tuple[str, Formula]  # what its file name says of the formula, and the formula
 
 
 # --- random 3-SAT -----------------------------------------------------------------------------------------------------
 
 RANDOM_SIZES = (190, 250)  # variables, from and to
-RANDOM_RATIOS = (4.0, 4.6)  # clauses per variable; 4.26 is where half of large formulas have a model
+RANDOM_RATIOS = (4.0, 4.6)  # clauses per variable; at 4.26 half of large formulas have a model
 
 
-def random_formula(draw: np.random.Generator) -> Made:
-    """Three different variables in each clause, negated by a coin; satisfiable or not by chance."""
+def random_formula(draw: np.random.Generator) -> Named:
+    """Draw three different variables for each clause and negate each by a coin; satisfiable or not by chance."""
     variables, ratio = int(draw.integers(*RANDOM_SIZES, endpoint=True)), draw.uniform(*RANDOM_RATIOS)
     rows = [draw.choice(variables, 3, replace=False) + 1 for _ in range(round(ratio * variables))]
     clauses = [(row * draw.choice((-1, 1), 3)).tolist() for row in rows]
@@ -39,12 +39,12 @@ def random_formula(draw: np.random.Generator) -> Made:
 # --- small-world colouring --------------------------------------------------------------------------------------------
 
 COLOURING_SIZES = (100, 150)  # vertices
-COLOURING_DEGREES = ((12, 5), (16, 6))  # neighbours on average, and colours: about as few as will do
+COLOURING_DEGREES = ((12, 5), (16, 6))  # average number of neighbours, and colours: hardly enough
 COLOURING_RATIOS = (1.0, 0.95, 0.9, 0.8)  # from a random graph towards the ring
 
 
-def colouring_formula(draw: np.random.Generator) -> Made:
-    """Colour a graph between a ring and a random one with few colours; satisfiable or not by chance."""
+def colouring_formula(draw: np.random.Generator) -> Named:
+    """Colour a small-world graph with few colours; satisfiable or not by chance."""
     vertices, ratio = int(draw.integers(*COLOURING_SIZES, endpoint=True)), float(draw.choice(COLOURING_RATIOS))
     neighbours, colours = draw.choice(COLOURING_DEGREES).tolist()
     graph = Colouring(
@@ -55,25 +55,25 @@ def colouring_formula(draw: np.random.Generator) -> Made:
 
 # --- pigeonholes ------------------------------------------------------------------------------------------------------
 
-PIGEONHOLE_HOLES = (6, 7, 8, 8, 8, 9)  # drawn from these; with 10 hardly anybody answers within seconds
+PIGEONHOLE_HOLES = (6, 7, 8, 8, 8, 9)  # drawn from these; with 10, hardly any solver answers within seconds
 
 
-def pigeonhole_formula(draw: np.random.Generator) -> Made:
-    """One pigeon more than there are holes, none of which takes two; never satisfiable."""
+def pigeonhole_formula(draw: np.random.Generator) -> Named:
+    """Put one pigeon more than there are holes into holes for one pigeon each; never satisfiable."""
     holes = int(draw.choice(PIGEONHOLE_HOLES))
     formula = Formula.of((holes + 1) * holes, pigeonhole_clauses(holes))
-    return f"h{holes}", disguised(formula, draw)
+    return f"h{holes}", disguise(formula, draw)
 
 
 def pigeonhole_clauses(holes: int) -> Clauses:
-    """Every pigeon sits in a hole, and no two in the same. Variable p H + h + 1: pigeon p is in hole h."""
+    """Put every pigeon into a hole, and no two into the same. Variable p H + h + 1: pigeon p is in hole h."""
     inside = np.arange(1, (holes + 1) * holes + 1).reshape(holes + 1, holes)
     shared = [[-int(a), -int(b)] for hole in inside.T for a, b in combinations(hole, 2)]
     return [*inside.tolist(), *shared]
 
 
-def disguised(formula: Formula, draw: np.random.Generator) -> Formula:
-    """The same with other names for its literals, and with clauses and the literals in them in another order."""
+def disguise(formula: Formula, draw: np.random.Generator) -> Formula:
+    """Rename and negate variables, and shuffle the clauses and their literals; the formula stays as hard."""
     names = (draw.permutation(formula.variables) + 1) * draw.choice((-1, 1), formula.variables)
     renamed = [[int(np.sign(literal) * names[abs(literal) - 1]) for literal in clause] for clause in formula]
     order = draw.permutation(len(renamed))
@@ -86,8 +86,8 @@ PARITY_GRAPHS = ((3, 56, 90), (4, 28, 44))  # degree, vertices from and to, even
 PARITY_SYSTEM_SIZES = (120, 180)  # variables
 
 
-def parity_formula(draw: np.random.Generator) -> Made:
-    """By a coin, a graph whose charges cannot be had, or a system of equations that has a solution."""
+def parity_formula(draw: np.random.Generator) -> Named:
+    """By a coin, make a graph with an odd total charge, or a system of equations with a solution."""
     if draw.random() < 0.5:
         degree, least, most = draw.choice(PARITY_GRAPHS).tolist()
         vertices = 2 * int(draw.integers(least // 2, most // 2, endpoint=True))
@@ -97,28 +97,29 @@ def parity_formula(draw: np.random.Generator) -> Made:
 
 
 def parity_graph(vertices: int, *, degree: int, odd: bool, draw: np.random.Generator) -> Formula:
-    """Charges at the vertices of a random connected regular graph; each edge is a variable that counts at both ends.
+    """Give each vertex of a random connected regular graph a charge, the parity of the edges at it.
 
-    All charges together are even if there is a solution, since every edge counts twice (Tseitin 1968, Urquhart 1987).
+    Edges are the variables. Every edge counts at both ends, so there is no solution if the charges add up to an odd
+    number (Tseitin 1968, Urquhart 1987).
     """
     edges = _regular_graph(vertices, degree, draw)
     charges = draw.integers(0, 2, vertices)
     charges[0] ^= (int(charges.sum()) + odd) % 2
     at = [[number for number, edge in enumerate(edges, start=1) if vertex in edge] for vertex in range(vertices)]
     clauses = [row for edge_numbers, charge in zip(at, charges, strict=True) for row in parity(edge_numbers, charge)]
-    return disguised(Formula.of(len(edges), clauses), draw)
+    return disguise(Formula.of(len(edges), clauses), draw)
 
 
 def parity_system(variables: int, draw: np.random.Generator) -> Formula:
-    """As many equations as variables, three in each, every variable in three; right sides are those of a solution."""
+    """Make as many equations of three variables as there are variables, each in three equations, with a solution."""
     rows = _three_in_three(variables, draw)
     solution = draw.integers(0, 2, variables)
     clauses = [clause for row in rows for clause in parity((row + 1).tolist(), int(solution[row].sum() % 2))]
-    return disguised(Formula.of(variables, clauses), draw)
+    return disguise(Formula.of(variables, clauses), draw)
 
 
 def parity(variables: list[int], charge: int) -> Clauses:
-    """Clauses that say how many of some variables are true, modulo 2: every assignment that is wrong is ruled out.
+    """Say how many of some variables are true, modulo 2: a clause rules out each assignment with the wrong parity.
 
     >>> parity([1, 2], 1)
     [[1, 2], [-1, -2]]
@@ -132,7 +133,7 @@ def parity(variables: list[int], charge: int) -> Clauses:
 
 
 def _three_in_three(variables: int, draw: np.random.Generator) -> np.ndarray:
-    """Rows of three different variables in which every variable occurs three times."""
+    """Draw rows of three different variables in which every variable occurs three times."""
     while True:
         columns = [draw.permutation(variables) for _ in range(3)]
         rows = np.column_stack(columns)
@@ -145,11 +146,11 @@ def _regular_graph(vertices: int, degree: int, draw: np.random.Generator) -> lis
     while True:
         ends = np.sort(draw.permutation(np.repeat(np.arange(vertices), degree)).reshape(-1, 2), axis=1)
         edges = {(int(a), int(b)) for a, b in ends if a != b}
-        if len(edges) == len(ends) and _connected(vertices, edges):
+        if len(edges) == len(ends) and _is_connected(vertices, edges):
             return sorted(edges)
 
 
-def _connected(vertices: int, edges: set[tuple[int, int]]) -> bool:
+def _is_connected(vertices: int, edges: set[tuple[int, int]]) -> bool:
     reached, waiting = {0}, [0]
     while waiting:
         here = waiting.pop()
@@ -164,7 +165,7 @@ def _connected(vertices: int, edges: set[tuple[int, int]]) -> bool:
 
 # --- all of them ------------------------------------------------------------------------------------------------------
 
-FAMILIES: dict[str, Callable[[np.random.Generator], Made]] = {
+FAMILIES: dict[str, Callable[[np.random.Generator], Named]] = {
     "random": random_formula,
     "colouring": colouring_formula,
     "pigeonhole": pigeonhole_formula,
@@ -172,20 +173,20 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Made]] = {
 }
 
 
-def make(number: int, seed: int) -> Made:
-    """The instance with a number, and its file name; families take turns."""
+def make(number: int, seed: int) -> Named:
+    """Make the instance with this number, and its file name; families take turns."""
     place = number % len(FAMILIES)
     family = list(FAMILIES)[place]
-    told, formula = FAMILIES[family](np.random.default_rng((seed, place, number // len(FAMILIES))))
-    return f"{family}-{number // len(FAMILIES):03d}-{told}.cnf", formula
+    said, formula = FAMILIES[family](np.random.default_rng((seed, place, number // len(FAMILIES))))
+    return f"{family}-{number // len(FAMILIES):03d}-{said}.cnf", formula
 
 
 def write_all(folder: Path, *, count: int, seed: int) -> Iterator[Path]:
-    """Write the instances, each as soon as it is asked for; a folder that has other files in it stays as it is."""
+    """Write the instances one by one into a new or empty folder."""
     if count < 1 or seed < 0:
-        raise InputError(f"count must be at least 1 and seed at least 0, got {count} and {seed}")
+        raise InputError(f"count={count}, seed={seed}: use a count of at least 1 and a seed of at least 0")
     if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"out must be a new folder or an empty one, got {folder}; give another, or empty it")
+        raise InputError(f"{folder} is not empty; name a new folder, or empty it")
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         name, formula = make(number, seed)

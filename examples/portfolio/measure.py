@@ -1,9 +1,9 @@
 """Measure what racing learnt pairs of solvers is worth, against each solver alone and against pairs drawn at random.
 
-On each instance every arm of the pool runs alone (singles.csv), then two arms drawn at random race, and two that were
-chosen by what the races before have taught; all close together, so that whatever else the machine does meets them
-alike. Races are repeated in several shuffled orders, each with journals of its own. Tables and a figure tell what came
-of it. Whatever is interrupted goes on when the same command is given again.
+On each instance, every arm of the pool runs alone (singles.csv), then two arms drawn at random race, and then two that
+were chosen by what earlier races have taught. All of this happens close together in time, so that other load on the
+machine affects all alike. Races are repeated in several shuffled orders, each with its own journals. The results are
+tables (portfolio.md) and a figure (portfolio.png). After an interruption the same command resumes.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,24 +27,26 @@ from preselect.race.answers import checker
 from preselect.race.instance_features import Instance, features_of
 from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
+from preselect.race.summary import summarize_races
 from preselect.race.supervision import supervise
-from preselect.store import Journal
+from preselect.reports.figures import label_axes, new_figure, to_png
+from preselect.store import Journal, read_rounds
 
 LEARNT = "newton(outside=True)"
 HEADER = ("instance", "arm", "seconds", "status", "limit")
-COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7")  # Okabe and Ito's: told apart by the colour-blind
+COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7")  # Okabe and Ito's, for colour-blind readers
 DASHES = ("-", (0, (5, 1)), "-.", "--", ":")
 
 
 class Outcome(NamedTuple):
-    """What came of an instance."""
+    """How an instance ended."""
 
     seconds: float
     solved: bool
     feature_seconds: float = 0.0
 
 
-Run = Mapping[str, Outcome]  # by instance, in the order in which they were raced on
+Run = Mapping[str, Outcome]  # by instance, in the order of the races
 
 
 class Way(NamedTuple):
@@ -58,7 +60,7 @@ class Way(NamedTuple):
 
 
 def measure_alone(pool: Pool, path: Path, out: Path) -> None:
-    """Run the arms that are missing in the table on an instance, and add them line by line."""
+    """Run the arms that the table does not have yet on an instance, and add a line for each."""
     measured = read_singles(out, pool.limits.seconds)
     for arm in pool.arms:
         if path.name not in measured.get(arm, {}):
@@ -68,7 +70,7 @@ def measure_alone(pool: Pool, path: Path, out: Path) -> None:
 
 
 def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str, float, str, float]:
-    """One line of the table. All arms get the same seed on an instance."""
+    """Run an arm alone and give its line of the table. All arms get the same seed on an instance."""
     seed, limits = zlib.crc32(path.name.encode()) >> 1, pool.limits
     result = supervise(
         [pool.racer(arm, path, seed)],
@@ -79,19 +81,19 @@ def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str,
         check=checker(pool, Instance(path)),
     )
     if result.infrastructure:
-        raise InputError(f"{arm} must be able to run, got {result.infrastructure}; see `preselect race check`")
+        raise InputError(f"{arm} could not run: {result.infrastructure}; try `preselect race check`")
     return path.name, arm, round(result.seconds, 5), str(result.finishes[0].status), limits.seconds
 
 
 def read_singles(path: Path, limit: float) -> dict[str, dict[str, Outcome]]:
-    """Outcomes by arm and instance; the file begins with a header and ends with a whole line afterwards."""
+    """Read outcomes by arm and instance; a missing header is added, and an unfinished last line removed."""
     text = path.read_text() if path.exists() else ""
     whole = text[: text.rfind("\n") + 1] or ",".join(HEADER) + "\n"
     if whole != text:
         path.write_text(whole)
     rows = csv.reader(whole.splitlines())
     if tuple(next(rows)) != HEADER:
-        raise InputError(f"{path}, line 1: the header must be {','.join(HEADER)}; move the file away")
+        raise InputError(f"{path}, line 1: this is not the header {','.join(HEADER)}; move the file away")
     found: dict[str, dict[str, Outcome]] = {}
     for place, row in enumerate(rows, start=2):
         instance, arm, outcome = _single(row, limit, f"{path}, line {place}")
@@ -104,9 +106,11 @@ def _single(row: list[str], limit: float, where: str) -> tuple[str, str, Outcome
         instance, arm, seconds, status, own_limit = row
         outcome, measured_with = Outcome(float(seconds), status == "won"), float(own_limit)
     except ValueError:
-        raise InputError(f"{where}: a line must be {','.join(HEADER)}, got {','.join(row)!r:.80}") from None
+        raise InputError(f"{where}: {','.join(row)!r:.80} is not a line of {','.join(HEADER)}") from None
     if measured_with != limit:
-        raise InputError(f"{where}: the limit must be {limit:g} s, got {measured_with:g}; name another folder by --out")
+        raise InputError(
+            f"{where}: measured with a limit of {measured_with:g} s, not {limit:g} s; name another folder with --out"
+        )
     return instance, arm, outcome
 
 
@@ -114,7 +118,7 @@ def _single(row: list[str], limit: float, where: str) -> tuple[str, str, Outcome
 
 
 def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> None:
-    """Do what is missing of one order; which of the two races comes first takes turns."""
+    """Race what is missing in one order; the two kinds of races take turns in being first."""
     journals = [setup(pool, out, order) for setup in SETUPS.values()]
     done = [read_races(one.journal) for one in journals]
     with Races(journals[0]) as first, Races(journals[1]) as second:
@@ -127,56 +131,55 @@ def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> N
                     races.run(path)
 
 
-def raced(pool: Pool, paths: Sequence[Path]) -> Run:
-    """What came of each instance, by the pool's journal."""
+def collect_run(pool: Pool, paths: Sequence[Path]) -> Run:
+    """Read from the pool's journal how each instance ended."""
     done = read_races(pool.journal)
     void = [path.name for path in paths if path.name not in done]
     if void:
-        raise InputError(f"races must not be void, got {len(void)} in {pool.journal}; the same command repeats them")
+        raise InputError(f"{len(void)} races in {pool.journal} are void; the same command repeats them")
     return {path.name: done[path.name] for path in paths}
 
 
 def read_races(journal: Path) -> dict[str, Outcome]:
-    """What came of the races in a journal, without those that are void."""
+    """Read by instance how the races in a journal ended, except void and unfinished ones."""
     if not journal.exists():
         return {}
-    with Journal.read(journal) as open_journal:
-        rounds = [(made.body, told.body) for made, told in open_journal.rounds() if told is not None]
+    with Journal.read(journal) as source:
+        races = summarize_races(read_rounds(source)).races
     return {
-        Path(made["label"]).name: _raced(told["kind"], told["details"])
-        for made, told in rounds
-        if told["kind"] != "void"
+        Path(race.round.label).name: Outcome(race.seconds, race.is_solved, race.feature_seconds)
+        for race in races
+        if race.is_timed
     }
 
 
-def _raced(kind: str, details: Mapping[str, float]) -> Outcome:
-    return Outcome(details["seconds"], kind == "winner", details["feature_seconds"])
-
-
-def shuffled(instances: Sequence[Path], seed: int, order: int) -> list[Path]:
-    """The instances in an order of their own."""
+def shuffle(instances: Sequence[Path], seed: int, order: int) -> list[Path]:
+    """Put the instances into one of several orders."""
     return [instances[place] for place in np.random.default_rng((seed, order)).permutation(len(instances))]
 
 
-def learnt(pool: Pool, out: Path, order: int) -> Pool:
-    """The pool, with the choice learnt."""
+def choose_by_learning(pool: Pool, out: Path, order: int) -> Pool:
+    """Give the pool with the policy that learns."""
     return replace(pool, policy=LEARNT, seed=order, journal=out / f"learnt-{order}.journal")
 
 
-def drawn(pool: Pool, out: Path, order: int) -> Pool:
-    """The pool, with the choice left to chance; features are of no use then."""
+def choose_at_random(pool: Pool, out: Path, order: int) -> Pool:
+    """Give the pool with the policy that chooses at random, without features, which it would not use."""
     journal = out / f"random-{order}.journal"
     return replace(pool, policy="random", seed=order, journal=journal, features=FeatureSource())
 
 
-SETUPS: dict[str, Callable[[Pool, Path, int], Pool]] = {"random pair": drawn, "learnt pair": learnt}
+SETUPS: dict[str, Callable[[Pool, Path, int], Pool]] = {
+    "random pair": choose_at_random,
+    "learnt pair": choose_by_learning,
+}
 
 
 # --- what it adds up to -----------------------------------------------------------------------------------------------
 
 
 def compare(singles: Mapping[str, Run], races: Sequence[Way], limit: float) -> list[Way]:
-    """The arms, the best first, then the races, and what the arms could have done at best."""
+    """List the arms, best first, then the races, then the best that pairs and single arms could have done."""
     alone = sorted((Way(arm, [run]) for arm, run in singles.items()), key=lambda way: par10(way.runs[0], limit))
     pairs = [Way(f"best pair in hindsight ({a}, {b})", [best((singles[a], singles[b]))])
              for a, b in combinations(singles, 2)]  # fmt: skip
@@ -186,7 +189,7 @@ def compare(singles: Mapping[str, Run], races: Sequence[Way], limit: float) -> l
 
 
 def best(runs: Sequence[Run]) -> Run:
-    """On each instance the best of some outcomes."""
+    """Take the best of several outcomes on each instance."""
     return {
         instance: min((run[instance] for run in runs), key=lambda outcome: (not outcome.solved, outcome.seconds))
         for instance in runs[0]
@@ -194,18 +197,18 @@ def best(runs: Sequence[Run]) -> Run:
 
 
 def total(run: Run) -> float:
-    """The seconds of a run, features included."""
+    """Add up the seconds of a run, features included."""
     return math.fsum(outcome.seconds + outcome.feature_seconds for outcome in run.values())
 
 
 def par10(run: Run, limit: float) -> float:
-    """The mean seconds per instance, features included, where ten times the limit counts for an unsolved one."""
+    """Give the mean seconds per instance, features included; an unsolved one counts as ten times the limit."""
     costs = (outcome.seconds + outcome.feature_seconds if outcome.solved else 10.0 * limit for outcome in run.values())
     return math.fsum(costs) / len(run)
 
 
 def table(ways: Iterable[Way], limit: float) -> str:
-    """A table in Markdown; with standard errors where there are several orders."""
+    """Make a Markdown table, with standard errors if there are several orders."""
     lines = ["| | solved | total, s | of these features, s | PAR10, s |", "|---|---|---|---|---|"]
     for way in ways:
         solved = _mean([sum(outcome.solved for outcome in run.values()) for run in way.runs], 1)
@@ -216,7 +219,7 @@ def table(ways: Iterable[Way], limit: float) -> str:
 
 
 def table_by_family(ways: Iterable[Way], limit: float) -> str:
-    """PAR10 for each family: what is before the first hyphen of instances' names."""
+    """Make a Markdown table of PAR10 by family, the part of an instance's name before the first hyphen."""
     ways = list(ways)
     families = sorted({_family(instance) for instance in ways[0].runs[0]})
     lines = [f"| PAR10, s | {' | '.join(families)} |", "|---" * (len(families) + 1) + "|"]
@@ -235,33 +238,31 @@ def _only(run: Run, family: str) -> Run:
 
 
 def _mean(values: Sequence[float], digits: int) -> str:
-    """The mean, with its standard error if there are several values; a single count is written as such."""
+    """Format the mean, with its standard error if there are several values; a single count stays an integer."""
     if len(values) == 1:
         return str(values[0]) if isinstance(values[0], int) else f"{values[0]:.{digits}f}"
     return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1) / math.sqrt(len(values)):.{digits}f}"
 
 
 def draw_figure(ways: Sequence[Way], orders: Sequence[Sequence[str]], path: Path) -> None:
-    """The seconds used so far over the instances in the order of racing: the mean over the orders."""
-    import matplotlib as mpl
+    """Draw the seconds used so far over the instances in the order of racing, as a mean over the orders."""
+    with new_figure(7.2, 4.2) as figure:
+        _draw_ways(figure.subplots(), ways, orders)
+    path.write_bytes(to_png(figure))
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+def _draw_ways(axes: Any, ways: Sequence[Way], orders: Sequence[Sequence[str]]) -> None:
     for way, colour, dashes in zip(ways, COLOURS, DASHES, strict=False):
         runs = way.runs if len(way.runs) == len(orders) else [way.runs[0]] * len(orders)
         curves = np.array([np.cumsum(_costs(run, order)) for run, order in zip(runs, orders, strict=True)])
         rounds = np.arange(1, curves.shape[1] + 1)
         axes.plot(rounds, curves.mean(axis=0), color=colour, linestyle=dashes, linewidth=1.8, label=way.name)
         axes.fill_between(rounds, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, linewidth=0)
-    axes.set(xlabel="instances so far", ylabel="seconds used so far, features included", ylim=(0, None))
-    axes.set_title(f"Mean of {len(orders)} orders; bands go from the least to the most", fontsize=10)
+    label_axes(axes, "instances so far", "seconds used so far, features included")
+    axes.set_ylim(0, None)
+    axes.set_title(f"Mean of {len(orders)} orders; bands show the smallest and the largest", fontsize=10)
     axes.margins(x=0.0)
-    axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def _costs(run: Run, order: Sequence[str]) -> list[float]:
@@ -272,17 +273,17 @@ def _costs(run: Run, order: Sequence[str]) -> list[float]:
 
 
 def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, seed: int) -> str:
-    """Measure what is missing, write tables and figure, and answer the tables."""
+    """Measure what is missing, write tables and figure, and give the tables."""
     limit, names = pool.limits.seconds, sorted(path.name for path in instances)
-    sequences = [shuffled(instances, seed, order) for order in range(orders)]
+    sequences = [shuffle(instances, seed, order) for order in range(orders)]
     features_of(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
     for order, paths in enumerate(sequences):
         measure_order(pool, paths, out, order)
-    shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, of no further use
+    shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, no longer needed
     measured = read_singles(out / "singles.csv", limit)
     singles = {arm: {name: measured[arm][name] for name in names} for arm in pool.arms}
     races = [
-        Way(name, [raced(setup(pool, out, order), paths) for order, paths in enumerate(sequences)])
+        Way(name, [collect_run(setup(pool, out, order), paths) for order, paths in enumerate(sequences)])
         for name, setup in SETUPS.items()
     ]
     ways = compare(singles, races, limit)
@@ -294,13 +295,13 @@ def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, se
 
 
 def show(text: str) -> None:
-    """Say what is going on: in one line that is overwritten on a terminal, else not at all."""
+    """Show what is happening in one line of a terminal; elsewhere, print nothing."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def prepare_pool(path: Path, seconds: float, saps: int) -> Pool:
-    """Read the pool, after writing one of the solvers found here if there is none; two arms race."""
+    """Read the pool, first writing one with the solvers found here if there is none; two arms race."""
     if not path.exists():
         found = find_solvers()
         ours = [solver for solver in found if solver.name.startswith("saps")]
@@ -310,26 +311,31 @@ def prepare_pool(path: Path, seconds: float, saps: int) -> Pool:
 
 
 def find_instances(folder: Path) -> list[Path]:
-    """The formulas in a folder."""
+    """List the formulas in a folder."""
     found = sorted(folder.glob("*.cnf"))
     if not found:
-        raise InputError(f"instances must be a folder with .cnf files, got {folder}; make some with instances.py")
+        raise InputError(f"there are no .cnf files in {folder}; make some with instances.py")
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--pool", type=Path, default=Path("pool.toml"), help="written if it is not there (default %(default)s)")
+    add(
+        "--pool",
+        type=Path,
+        default=Path("pool.toml"),
+        help="pool file, written if it does not exist (default %(default)s)",
+    )
     add("--saps", type=int, default=0, help="parametrizations of SAPS in a new pool, 0 to 4 (default %(default)s)")
     add("--instances", type=Path, default=Path("cnf"), help="folder of formulas (default %(default)s)")
-    add("--seconds", type=float, default=5.0, help="limit for a run, and for a race (default %(default)s)")
+    add("--seconds", type=float, default=5.0, help="time limit of a run and of a race (default %(default)s)")
     add("--orders", type=int, default=3, help="orders to race in, 1 or more (default %(default)s)")
-    add("--seed", type=int, default=0, help="of the orders (default %(default)s)")
+    add("--seed", type=int, default=0, help="seed of the orders (default %(default)s)")
     add("--out", type=Path, default=Path("portfolio"), help="folder for all results (default %(default)s)")
     options = parser.parse_args()
     if options.orders < 1 or options.seed < 0 or not 0 <= options.saps <= 4:
-        parser.error("orders must be at least 1, seed at least 0, saps from 0 to 4")
+        parser.error("use at least 1 for --orders, at least 0 for --seed, and 0 to 4 for --saps")
     try:
         instances = find_instances(options.instances)
         options.out.mkdir(parents=True, exist_ok=True)
@@ -338,7 +344,7 @@ def main() -> None:
     except (preselect.PreselectError, OSError) as error:
         sys.exit(f"measure: {error}")
     except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        print("\ninterrupted; the same command resumes from here", file=sys.stderr)
         sys.exit(130)
 
 
