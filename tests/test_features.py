@@ -116,7 +116,7 @@ def test_one_hot_arms_cost_no_square_of_their_number():
         ),
         (lambda: Kronecker()([[1j]], [1.0]), "arms must be real numbers"),
         (lambda: OneHot(2.5), "n_arms is 2.5; use an integer of at least"),
-        (lambda: OneHot(3)([1.0], ids=[3]), "ids must be integers from 0 to 2"),
+        (lambda: OneHot(3)([1.0], ids=[3]), "ids has 3, but the 3 arms are 0 to 2"),
         (lambda: OneHot(0), "n_arms is 0; use an integer of at least 1"),
     ],
 )
@@ -174,9 +174,9 @@ def test_reduction_is_saved_and_loaded(tmp_path):
     ("call", "message"),
     [
         (lambda: Reduction().fit([[1.0, np.nan], [1.0, 2.0]]), r"X must be finite, got nan at \[0, 1\]"),
-        (lambda: Reduction().fit([[1.0, 2.0]]), "X must have at least two rows"),
-        (lambda: Reduction().fit(np.eye(2), names=["a"]), "names must be 2, one per column"),
-        (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "X must have 2 columns, as in fit"),
+        (lambda: Reduction().fit([[1.0, 2.0]]), "a reduction is fitted to at least 2 rows; X has 1"),
+        (lambda: Reduction().fit(np.eye(2), names=["a"]), r"names has length 1, but X has shape \(2, 2\)"),
+        (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "the last axis of X has length 1; in fit it was 2"),
         (lambda: Reduction().transform([1.0]), "fit"),
         (lambda: Reduction(correlation=np.nan), "correlation is nan; use a number of at least 0 and at most 1"),
     ],

@@ -286,7 +286,7 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
         (lambda l, e: l.learn(e.number - 1, winner="saps"), "entry must be a decision of .*, got number"),
         (lambda l, _: l.learn(1, winner="saps"), "entry must be a decision without an outcome, got 1"),
         (lambda l, _: l.learn("1", winner="saps"), "entry is '1'; use an integer of at least"),
-        (lambda l, _: l.select([1.0], k=1), "the context has 1 values; it needs 2"),
+        (lambda l, _: l.select([1.0], k=1), "context has length 1, but its features are"),
         (lambda l, _: l.select([1.0, 1.0], k=9), "k=9 is too many"),
         (lambda l, _: l.select([1.0, 1.0], k=1, eligible="saps"), "eligible is 'saps'; use a list of names"),
         (lambda l, _: l.select([1.0, 1.0], k=1, eligible=7), "eligible is 7; use a list of names"),

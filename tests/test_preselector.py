@@ -136,7 +136,7 @@ def test_a_decision_survives_pickling():
             lambda c: c.select({"size": 1.0, "ratio": 1.0, "hue": 2}, k=1),
             "the context has 'hue', but its features are 'size', 'ratio'",
         ),
-        (lambda c: c.select([1.0], k=1), "the context has 1 values; it needs 2: 'size', 'ratio'"),
+        (lambda c: c.select([1.0], k=1), "context has length 1, but its features are 'size', 'ratio'"),
         (lambda c: c.select(1.0, k=1), "context is 1.0; give values by name, or a list of them"),
         (lambda c: c.select("12", k=1), "context is '12'; give values by name, or a list of them"),
         (lambda c: c.select([1.0, "x"], k=1), "ratio is 'x'; use a finite number"),
@@ -231,7 +231,7 @@ def test_scaling_follows_what_was_seen():
     expected = (logs - np.nanmean(logs, axis=0)) / np.where(deviations > 1e-9, deviations, np.inf)
     np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) * 2 / np.sqrt(3), atol=1e-9)
     assert np.abs(scaling([1e9, -1e9, 1e9])).max() == pytest.approx(6 / np.sqrt(3))
-    with pytest.raises(InputError, match="values must be 3 numbers, finite or NaN for missing"):
+    with pytest.raises(InputError, match="use 3 numbers, NaN for those that are not known"):
         scaling.learn([1.0, 2.0, np.inf])
 
 

@@ -1,9 +1,11 @@
-"""Joint feature maps from arms and a context to what a policy is shown, and the paper's feature reduction.
+"""Joint feature maps from arms and a context to what a policy is shown, scaling, and the paper's feature reduction.
 
 Under the Plackett-Luce model only differences between arms matter: a feature that is the same for every arm cancels in
 every probability. That is why `Concatenation` cannot make a linear utility depend on the context, and why main effects,
 where they are offered, are those of the arms.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
@@ -21,14 +23,24 @@ _NO_CONTEXT = np.ones(1)
 _NO_CONTEXT.setflags(write=False)
 
 
-def _with_one(context: ArrayLike, main_effects: bool) -> Floats:
+def _prepare_context(context: ArrayLike, main_effects: bool) -> Floats:
     features = as_floats(context, "context", 1)
     return np.concatenate((_NO_CONTEXT, features)) if main_effects else features
 
 
 class Kronecker:
-    """x_i = z_i ⊗ c, the paper's joint map; with main effects z_i ⊗ (1, c), which adds the arms' own features.
+    """The paper's joint map: x_i = z_i ⊗ c, every product of a feature of the arm and a feature of the context.
 
+    Call it with the features of the arms (n x m), the features of the context, and optionally the `ids` of the arms;
+    it returns what a policy's `select` takes.
+
+    Parameters
+    ----------
+    main_effects : bool, default False
+        Whether to use z_i ⊗ (1, c), which adds the arms' own features.
+
+    Examples
+    --------
     >>> Kronecker()([[1.0, 2.0]], [5.0, 7.0]).shape
     (1, 4)
     >>> np.asarray(Kronecker(main_effects=True)([[1.0, 2.0]], [5.0, 7.0]))
@@ -39,14 +51,23 @@ class Kronecker:
         self.main_effects = main_effects
 
     def __call__(self, arms: ArrayLike, context: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
-        return StructuredContext(arms, _with_one(context, self.main_effects), ids)
+        return StructuredContext(arms, _prepare_context(context, self.main_effects), ids)
 
 
 class OneHot:
-    """x_i = e_i ⊗ c: a linear utility of the context for each of `n_arms` known arms, learnt jointly.
+    """A linear utility of the context for each of a fixed number of arms, learnt jointly: x_i = e_i ⊗ c.
 
-    With main effects e_i ⊗ (1, c), each arm has an intercept too. A round may show some of the arms, named by `ids`.
+    Call it with the features of the context. A round may show some of the arms only, given by `ids`.
 
+    Parameters
+    ----------
+    n_arms : int
+        How many arms there are.
+    main_effects : bool, default False
+        Whether to use e_i ⊗ (1, c), which gives each arm an intercept.
+
+    Examples
+    --------
     >>> np.asarray(OneHot(3)([5.0, 7.0], ids=[2, 0]))
     array([[0., 0., 0., 0., 5., 7.],
            [5., 7., 0., 0., 0., 0.]])
@@ -57,17 +78,20 @@ class OneHot:
         self.main_effects = main_effects
 
     def __call__(self, context: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
-        features = _with_one(context, self.main_effects)
+        features = _prepare_context(context, self.main_effects)
         if ids is None:
             return OneHotContext(self.n_arms, features, None)
         shown = as_ids(ids, np.size(ids))
         if np.any(shown >= self.n_arms):
-            raise InputError(f"ids must be integers from 0 to {self.n_arms - 1}, got {ids!r:.80}")
+            raise InputError(f"ids has {shown.max()}, but the {self.n_arms} arms are 0 to {self.n_arms - 1}")
         return OneHotContext(self.n_arms, features, shown)
 
 
 class Concatenation:
-    """x_i = (z_i, c). The context's part is the same for all arms and cancels: the choice depends on z_i alone.
+    """The features of the arm, then those of the context: x_i = (z_i, c).
+
+    The context's part is the same for all arms and cancels, so the choice depends on z_i alone. Call it with the
+    features of the arms (n x m), the features of the context, and optionally the `ids` of the arms.
 
     >>> np.asarray(Concatenation()([[1.0, 2.0]], [5.0]))
     array([[1., 2., 5.]])
@@ -79,21 +103,33 @@ class Concatenation:
 
 
 class Identity:
-    """x_i = z_i: the rows are joint features already. Useful to give arms that come and go their ids."""
+    """The features of the arms are the joint features: x_i = z_i.
+
+    Call it with the features of the arms (n x d), and with their `ids` if arms come and go.
+
+    >>> np.asarray(Identity()([[1.0, 2.0]], ids=[7]))
+    array([[1., 2.]])
+    """
 
     def __call__(self, arms: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
         return StructuredContext(arms, _NO_CONTEXT, ids)
 
 
 class Scaling:
-    """Scales features by what has been seen of them so far: logarithms to mean 0, and a row of them to length 2.
+    """Scales features by what has been seen of them so far, for rounds that come one by one.
 
-    For rounds that come one by one, where no data lie ready to fit anything to. Of each value x sign(x) log(1 + |x|) is
-    taken, because counts and sizes spread over orders of magnitude; then mean and deviation are brought to 0 and 1, cut
-    off at 3. A missing value (NaN) counts as the mean; a feature that has not varied yet is 0. All are multiplied by 2
-    and divided by the root of their number, so that many features do not outweigh few: learners' priors are about rows
-    of that length.
+    Each value x becomes sign(x) log(1 + |x|), because counts and sizes spread over orders of magnitude. The result is
+    standardised to mean 0 and deviation 1 and cut off at ±3; a value that is not known (NaN) counts as the mean, and a
+    feature that has not varied yet is 0. Finally rows are multiplied by 2 / √size, so that many features do not
+    outweigh few: the priors of policies expect rows of about that length.
 
+    Parameters
+    ----------
+    size : int
+        How many features a row has.
+
+    Examples
+    --------
     >>> scaling = Scaling(2)
     >>> for row in ([1.0, 100.0], [3.0, 300.0], [5.0, np.nan]):
     ...     scaling.learn(row)
@@ -106,34 +142,46 @@ class Scaling:
         self.seen = np.zeros((3, self.size))  # how often, the mean, the sum of squared deviations from it
 
     def learn(self, values: ArrayLike) -> None:
-        """Take in one row (Welford's update)."""
-        row = self._row(values)
-        there = ~np.isnan(row)
-        count, mean, squares = self.seen[:, there]
-        away = row[there] - mean
+        """Learn from one row (Welford's update).
+
+        Parameters
+        ----------
+        values : array of `size` floats
+            The features; NaN for those that are not known.
+        """
+        row = self._as_row(values)
+        known = ~np.isnan(row)
+        count, mean, squares = self.seen[:, known]
+        away = row[known] - mean
         mean = mean + away / (count + 1.0)
-        self.seen[:, there] = count + 1.0, mean, squares + away * (row[there] - mean)
+        self.seen[:, known] = count + 1.0, mean, squares + away * (row[known] - mean)
 
     def __call__(self, values: ArrayLike) -> Floats:
-        """One row, or many, scaled."""
+        """Scale one row or several.
+
+        Parameters
+        ----------
+        values : array of shape (size,) or (n, size)
+            The features; NaN for those that are not known.
+        """
         count, mean, squares = self.seen
         deviation = np.sqrt(squares / np.maximum(count, 1.0))
         varied = deviation > 1e-12 * np.abs(mean)
-        away = (_logarithm(np.asarray(values, dtype=np.float64)) - mean) / np.where(varied, deviation, np.inf)
+        away = (_take_logarithm(np.asarray(values, dtype=np.float64)) - mean) / np.where(varied, deviation, np.inf)
         scaled: Floats = np.nan_to_num(away, nan=0.0).clip(-3.0, 3.0) * (2.0 / np.sqrt(max(self.size, 1)))
         return scaled
 
-    def _row(self, values: ArrayLike) -> Floats:
+    def _as_row(self, values: ArrayLike) -> Floats:
         row = as_floats(values, "values", 1)
         if len(row) != self.size or np.isinf(row).any():
-            raise InputError(f"values must be {self.size} numbers, finite or NaN for missing, got {values!r:.80}")
-        return _logarithm(row)
+            raise InputError(f"values is {values!r:.80}; use {self.size} numbers, NaN for those that are not known")
+        return _take_logarithm(row)
 
 
 def join_arm_features(scaled: Floats, identities: Floats) -> Floats:
-    """Scaled features of arms beside who they are, in equal parts, as rows of length 1 on average.
+    """Join scaled features of arms and their one-hot identities, in equal parts, to rows of length 1 on average.
 
-    So a learner's prior says the same about an arm, however much has been said of it.
+    So a policy's prior says the same about an arm, however many features describe it.
 
     >>> join_arm_features(np.array([[2.0], [-2.0]]), np.eye(2)).round(2).tolist()
     [[0.71, 0.71, 0.0], [-0.71, 0.0, 0.71]]
@@ -143,17 +191,26 @@ def join_arm_features(scaled: Floats, identities: Floats) -> Floats:
     return rows
 
 
-def _logarithm(values: Floats) -> Floats:
+def _take_logarithm(values: Floats) -> Floats:
     return np.sign(values) * np.log1p(np.abs(values))
 
 
 class Reduction:
-    """The paper's preprocessing (Section 6.2), fitted once and then applied: scale, drop what is constant or redundant.
+    """The paper's preprocessing (Section 6.2): scale to [0, 1], then drop what is constant or redundant.
 
-    Scales each feature to [0, 1] by its smallest and largest value, drops those whose variance is then below
-    `variance`, and, while some two of the rest correlate by more than `correlation` in absolute value, drops the later
-    one of the most correlated pair. Values beyond those seen in `fit` are scaled alike and may leave [0, 1].
+    Each feature is scaled by its smallest and largest value. Those whose variance is then below `variance` are dropped;
+    and while any two of the rest correlate by more than `correlation` in absolute value, the later one of the most
+    correlated pair is dropped. Values beyond those seen in `fit` are scaled alike and may leave [0, 1].
 
+    Parameters
+    ----------
+    variance : float, default 0.01
+        The smallest variance, after scaling, with which a feature is kept.
+    correlation : float, default 0.95
+        The largest absolute correlation of two features that are both kept, from 0 to 1.
+
+    Examples
+    --------
     >>> reduction = Reduction().fit([[0.0, 1.0, 5.0], [1.0, 3.0, 5.0], [0.0, 1.1, 5.0]], names=["a", "b", "c"])
     >>> reduction.names
     ['a']
@@ -170,14 +227,22 @@ class Reduction:
         self.high: Floats = np.empty(0)
 
     def fit(self, X: ArrayLike, names: Sequence[str] | None = None) -> Self:
-        """Learn ranges and which columns to keep from the rows of X."""
+        """Learn the ranges, and which columns to keep.
+
+        Parameters
+        ----------
+        X : array of shape (n, m)
+            The data, one row each; at least two rows.
+        names : sequence of str, optional
+            The names of the columns; their positions by default.
+        """
         features = as_floats(X, "X", 2)
         require_finite(features, "X")
         if len(features) < 2:
-            raise InputError(f"X must have at least two rows to fit a reduction, got {len(features)}")
+            raise InputError(f"a reduction is fitted to at least 2 rows; X has {len(features)}")
         every = [str(column) for column in range(features.shape[1])] if names is None else list(names)
         if len(every) != features.shape[1]:
-            raise InputError(f"names must be {features.shape[1]}, one per column of X, got {len(every)}")
+            raise InputError(f"names has length {len(every)}, but X has shape {features.shape}")
         self.low, self.high = features.min(axis=0), features.max(axis=0)
         scaled = self._scale(features, np.arange(features.shape[1]))
         varied = np.flatnonzero((scaled.var(axis=0) >= self.variance) & (self.high > self.low))
@@ -186,12 +251,18 @@ class Reduction:
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """The kept columns, scaled, of one row or of many."""
+        """Scale the columns that are kept.
+
+        Parameters
+        ----------
+        X : array of shape (m,) or (n, m)
+            One row or several, with the same columns as in `fit`.
+        """
         if not len(self.low):
-            raise InputError("a reduction must be fitted before it can transform, got none; call fit first")
+            raise InputError("the reduction has not been fitted; call fit first")
         features = as_floats(X, "X", 1 if np.ndim(X) == 1 else 2)
         if features.shape[-1] != len(self.low):
-            raise InputError(f"X must have {len(self.low)} columns, as in fit, got shape {features.shape}")
+            raise InputError(f"the last axis of X has length {features.shape[-1]}; in fit it was {len(self.low)}")
         return self._scale(features[..., self.kept], self.kept)
 
     def _scale(self, features: Floats, columns: NDArray[np.int64]) -> Floats:
@@ -199,13 +270,25 @@ class Reduction:
         return (features - self.low[columns]) / np.where(span > 0, span, 1.0)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted reduction to a file."""
+        """Write the fitted reduction to a file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. One that exists is replaced whole or not at all.
+        """
         header = {"variance": self.variance, "correlation": self.correlation, "names": self.names}
         state.write(path, "Reduction", header, {"kept": self.kept, "low": self.low, "high": self.high})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a reduction that `save` wrote."""
+        """Read a reduction that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
         file = state.read(path).expect("Reduction")
         try:
             reduction = cls(variance=file.header["variance"], correlation=file.header["correlation"])
@@ -217,7 +300,7 @@ class Reduction:
 
 
 def _drop_correlated(features: Floats, threshold: float) -> list[int]:
-    """Columns left after dropping, again and again, the later one of the most correlated pair."""
+    """The columns that are left when the later one of the most correlated pair is dropped again and again."""
     left = list(range(features.shape[1]))
     while len(left) > 1:
         correlation = np.triu(np.abs(np.corrcoef(features[:, left], rowvar=False)), 1)

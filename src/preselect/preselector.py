@@ -314,9 +314,7 @@ class Preselector:
         elif isinstance(given, str) or not hasattr(given, "__len__"):
             raise InputError(f"context is {given!r:.80}; give values by name, or a list of them")
         if len(given) != len(self.context):
-            raise InputError(
-                f"the context has {len(given)} values; it needs {len(self.context)}: {join_names(self.context)}"
-            )
+            raise InputError(f"context has length {len(given)}, but its features are {join_names(self.context)}")
         return np.array([_as_value(value, name) for value, name in zip(given, self.context, strict=True)])
 
     def _check_names(self, context: Features) -> list[str]:
