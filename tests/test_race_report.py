@@ -140,7 +140,11 @@ def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
             if told.body["kind"] in kinds:
                 total, won = sum(math.exp(one) for one in u.values()), (told.body["names"] or ["nobody"])[0]
                 pairs += [(math.exp(one) / total, name == won) for name, one in u.items()]
-    rows = read_page(path, out).table("probability", "predictions")
+    page = read_page(path, out)
+    assert "Predicted: each arm's estimated winning probability when it was chosen" in page.words
+    assert ("Races that nobody won are included" in page.words) == ("outside" in policy)
+    assert ("Only races with a winner are included" in page.words) == ("outside" not in policy)
+    rows = page.table("probability", "predictions")
     assert sum(int(row["predictions"]) for row in rows) == len(pairs)
     for row in rows:
         low, high = map(float, row["probability"].split(" to "))

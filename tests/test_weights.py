@@ -13,40 +13,40 @@ from preselect.reports.weights import read_weights
 
 
 def test_weights_are_those_by_which_arms_are_scored():
-    chooser = Preselector(SOLVERS, ["size", "ratio"], policy="newton(beta=0)", seed=0)
+    preselector = Preselector(SOLVERS, ["size", "ratio"], policy="newton(beta=0)", seed=0)
     generator = random.Random(1)
     for place in range(30):
         if place == 10:
-            chooser.add("glucose", {"cdcl": 1.0})  # makes room for more than one
-        decision = chooser.select([generator.uniform(0, 9), generator.uniform(3, 5)], k=2)
-        chooser.learn(decision, winner=generator.choice(decision.names))
-    found = read_weights(chooser)
-    assert (found.features, found.arms, found.columns) == (["cdcl"], chooser.arms, ["1", "size", "ratio"])
-    shown = chooser._shown(np.array([2.0, 4.0]))
+            preselector.add("glucose", {"cdcl": 1.0})  # makes room for more than one
+        decision = preselector.select([generator.uniform(0, 9), generator.uniform(3, 5)], k=2)
+        preselector.learn(decision, winner=generator.choice(decision.names))
+    found = read_weights(preselector)
+    assert (found.features, found.arms, found.columns) == (["cdcl"], preselector.arms, ["1", "size", "ratio"])
+    shown = preselector._show(np.array([2.0, 4.0]))
     utilities = shown.arms[:, : len(found.values)] @ found.values @ shown.context
-    np.testing.assert_allclose(utilities, list(chooser.scores([2.0, 4.0]).values()), rtol=1e-12)
+    np.testing.assert_allclose(utilities, list(preselector.scores([2.0, 4.0]).values()), rtol=1e-12)
     assert len(set(found.values.ravel())) == found.values.size
     for row, column in np.ndindex(found.values.shape):
-        unit = np.zeros((len(chooser.policy.theta) // 3, 3))
+        unit = np.zeros((len(preselector.policy.theta) // 3, 3))
         unit[row, column] = 1.0
-        variance = unit.ravel() @ chooser.policy.P @ unit.ravel()
+        variance = unit.ravel() @ preselector.policy.P @ unit.ravel()
         assert found.deviations[row, column] == pytest.approx(math.sqrt(variance))
 
 
 def test_arms_without_identity_have_the_read_weights_their_features():
-    chooser = Preselector(SOLVERS, ["size"], policy="newton", identity=False, seed=0)
-    found = read_weights(chooser)
+    preselector = Preselector(SOLVERS, ["size"], policy="newton", identity=False, seed=0)
+    found = read_weights(preselector)
     assert (found.features, found.arms, found.values.shape) == (["cdcl"], [], (1, 2))
 
 
 def test_cppl_is_not_sure_of_an_arm_that_it_never_saw():
-    chooser = Preselector(["a", "b", "c"], policy="cppl", seed=0)
+    preselector = Preselector(["a", "b", "c"], policy="cppl", seed=0)
     for _ in range(20):
-        decision = chooser.select(k=2, eligible=["a", "b"])
-        chooser.learn(decision, winner="a")
-    found = read_weights(chooser)
-    np.testing.assert_array_equal(found.values.ravel(), chooser.policy.theta)
-    np.testing.assert_allclose(found.deviations.ravel() ** 2, np.diagonal(chooser.policy.P))
+        decision = preselector.select(k=2, eligible=["a", "b"])
+        preselector.learn(decision, winner="a")
+    found = read_weights(preselector)
+    np.testing.assert_array_equal(found.values.ravel(), preselector.policy.theta)
+    np.testing.assert_allclose(found.deviations.ravel() ** 2, np.diagonal(preselector.policy.P))
     assert found.deviations.argmax() == 2
     assert found.ratios().argmin() == 2
 
@@ -55,8 +55,8 @@ def test_policies_of_ones_own_that_are_gaussian_have_weights():
     class Own(Newton):
         pass
 
-    chooser = Preselector(["a", "b"], policy="newton", seed=0)
-    chooser.policy = Own(d=2, mean=[1.0, -1.0], precision=4.0, seed=0)
-    found = read_weights(chooser)
+    preselector = Preselector(["a", "b"], policy="newton", seed=0)
+    preselector.policy = Own(d=2, mean=[1.0, -1.0], precision=4.0, seed=0)
+    found = read_weights(preselector)
     assert found.values.ravel().tolist() == [1.0, -1.0]
     assert found.deviations.ravel().tolist() == [0.5, 0.5]

@@ -86,7 +86,7 @@ class RaceResult:
             warning=warning,
         )
 
-    def details(self, limit: float) -> dict[str, Any]:
+    def describe(self, limit: float) -> dict[str, Any]:
         """Give what the journal keeps besides the outcome, where `preselect.race.summary` reads it."""
         racers = {
             finish.name: {

@@ -194,7 +194,7 @@ class Races:
 
     def _learnt(self, entry: Entry, raced: RaceResult) -> RaceResult:
         limit = self.pool.limits.seconds
-        details, after = raced.details(limit), raced.seconds / limit
+        details, after = raced.describe(limit), raced.seconds / limit
         assert self._learner is not None
         if raced.void is not None:
             self._learner.learn(entry, outcome=Void(), details=details)

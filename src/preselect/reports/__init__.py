@@ -1,1 +1,6 @@
-"""What reports and pages share: templates, figures, tables of weights."""
+"""What reports share: self-contained pages from templates, figures, tables of weights."""
+
+from preselect.reports.html import Cell, render, write_page
+from preselect.reports.weights import Weights, read_weights
+
+__all__ = ["Cell", "Weights", "read_weights", "render", "write_page"]

@@ -45,13 +45,21 @@ def render(template: str, **values: Any) -> str:
     return page
 
 
-def data_url(png: bytes) -> str:
-    """A PNG as the value of an image's `src`, so that the page needs no other file."""
+def _data_url(png: bytes) -> str:
+    """Give a PNG as the value of an image's `src`, so that the page needs no other file."""
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def write_page(path: Path, content: str) -> Path:
-    """Write a page, replacing an earlier one only when the new one is complete."""
+    """Write a page and give its path.
+
+    Parameters
+    ----------
+    path : Path
+        The file. An earlier page is replaced once the new one is complete.
+    content : str
+        The page, as `render` gives it.
+    """
     write_whole(path, content)
     return path
 
@@ -69,7 +77,7 @@ def _templates() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters["data_url"] = data_url
+    templates.filters["data_url"] = _data_url
     return templates
 
 

@@ -16,7 +16,21 @@ _INTERCEPT = "1"  # the context feature that is always 1
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights and their standard deviations: a row per feature of the arms, then per arm; a column per (1, context)."""
+    """Weights and their standard deviations: rows for the arms' features and then the arms, columns for (1, context).
+
+    Parameters
+    ----------
+    features : list of str
+        The features of the arms.
+    arms : list of str
+        The arms with weights of their own; empty if arms have no identity.
+    columns : list of str
+        "1", the intercept, and the context features.
+    values : array
+        The weights, of shape (features and arms, columns), in units of log-utility per scaled feature.
+    deviations : array
+        Their standard deviations, of the same shape.
+    """
 
     features: list[str]
     arms: list[str]
@@ -46,7 +60,13 @@ class Weights:
 
 
 def read_weights(preselector: Preselector) -> Weights | None:
-    """Read the weights of a policy that estimates their standard deviations; None for other policies."""
+    """Read the weights of a policy that estimates their standard deviations; None for other policies.
+
+    Parameters
+    ----------
+    preselector : Preselector
+        Whose policy is read; it does not change.
+    """
     policy = preselector.policy
     if not isinstance(policy, (GaussianPolicy, CPPL)):
         return None
