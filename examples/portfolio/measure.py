@@ -29,12 +29,12 @@ from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import summarize_races
 from preselect.race.supervision import supervise
-from preselect.reports.figures import label_axes, new_figure, to_png
+from preselect.reports.figures import BLACK, BLUE, GREEN, PURPLE, VERMILION, label_axes, new_figure, to_png
 from preselect.store import Journal, read_rounds
 
 LEARNT = "newton(outside=True)"
 HEADER = ("instance", "arm", "seconds", "status", "limit")
-COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7")  # Okabe and Ito's, for colour-blind readers
+COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE)
 DASHES = ("-", (0, (5, 1)), "-.", "--", ":")
 
 
