@@ -318,7 +318,9 @@ def _print_summary(journal: Path, log: _Log) -> None:
         summary = summarize_races(read_rounds(source, after=log.first.number - 1))
     click.echo(_summarize(summary), err=True)
     Console(stderr=True).print(_tabulate_arms(summary))
-    click.echo("saved: against the arm alone, on solved instances, not counting features; –: nothing for certain", err=True)
+    click.echo(
+        "saved: against the arm alone, on solved instances, not counting features; –: nothing for certain", err=True
+    )
 
 
 def _summarize(summary: RaceSummary) -> str:
