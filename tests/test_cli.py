@@ -1,23 +1,21 @@
 """The command, as it is typed."""
 
+import errno
 import json
 import os
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
+from commands import PRESELECT, preselect, start_preselect
 
+from preselect.cli.main import Group
+from preselect.errors import InputError
 from preselect.policies import registry
 
 QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
-
-
-def preselect(*arguments, expect=0, cwd=None, given=""):
-    command = [sys.executable, "-m", "preselect", *map(str, arguments)]
-    result = subprocess.run(command, input=given, capture_output=True, text=True, cwd=cwd, check=False)
-    assert result.returncode == expect, result.stdout + result.stderr
-    assert "Traceback" not in result.stderr
-    return result
 
 
 def test_alone_and_with_help_it_teaches():
@@ -68,8 +66,8 @@ def test_a_policy_of_ones_own(tmp_path):
     (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
     for workers in ("1", "2"):
         policies = ["--policies", "mine:Mine(gamma_1=1.5)", "--policies", "max-theta(gamma_1=1.5)"]
-        preselect(*QUICK, "--workers", workers, *policies, "--out", f"out{workers}", cwd=tmp_path)
-    shown = json.loads(preselect("study", "show", "out2", "--format", "json", cwd=tmp_path).stdout)
+        start_preselect(*QUICK, "--workers", workers, *policies, "--out", f"out{workers}", cwd=tmp_path)
+    shown = json.loads(preselect("study", "show", tmp_path / "out2", "--format", "json").stdout)
     assert shown["summary"][0]["mean"] == shown["summary"][1]["mean"]
 
 
@@ -110,7 +108,53 @@ def test_without_the_extra_the_command_says_what_to_install():
     code = "import sys; sys.modules['click'] = None; from preselect.cli import main; main()"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr.strip() == "preselect: the command needs the extra [cli]: pip install 'preselect[cli]'"
+    advice = "run pip install '.[cli]' in a checkout of preselect"
+    assert result.stderr.strip() == f"preselect: the command needs click and rich; {advice}"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (InputError("k=7, but there are only 5 arms"), "k=7, but there are only 5 arms"),
+        (OSError(errno.EACCES, "Permission denied", "a.cnf"), "cannot read or write a.cnf: Permission denied"),
+        (OSError("something else"), "cannot read or write: something else"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_expected_errors_are_a_sentence(error, sentence):
+    @click.command
+    def fail():
+        raise error
+
+    result = CliRunner().invoke(Group(commands={"fail": fail}), ["fail"])
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"Error: {sentence}\n")
+
+
+def test_commands_are_listed_in_order_of_use():
+    listed = preselect("--help").stdout.partition("Commands:")[2]
+    places = [listed.index(f"\n  {name} ") for name in ("race", "study", "policies", "journal", "sat")]
+    assert places == sorted(places)
+
+
+def test_output_that_nobody_reads_ends_the_command_silently():
+    process = subprocess.Popen([*PRESELECT, "policies"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+    process.stderr.close()
+
+
+def test_a_full_disk_is_a_sentence():
+    with open("/dev/full", "w") as full:
+        said = start_preselect("--help", stdout=full, expect=1).stderr
+    assert said == "Error: cannot read or write: No space left on device\n"
+
+
+def test_closed_streams_are_as_good_as_the_null_device(tmp_path):
+    (tmp_path / "a.cnf").write_text("p cnf 1 1\n1 0\n")
+    closed = ["sh", "-c", 'exec "$@" <&- >&-', "sh", *PRESELECT, "sat", "solve", "a.cnf"]
+    done = subprocess.run(closed, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (10, b"")
 
 
 def test_policies_are_listed_and_described():

@@ -127,7 +127,7 @@ def test_run_times_are_measured_resumed_and_the_same_again(tmp_path):
     (tmp_path / "runs.csv.xz").write_bytes(lzma.compress(out.read_bytes()))
     assert runtimes.read_runtimes(tmp_path / "runs.csv.xz") == lines
     out.write_text(text.replace(",1\n", ",yes\n", 1))
-    with pytest.raises(InputError, match=r"runs\.csv, line \d+: a run must be instance,parametrization"):
+    with pytest.raises(InputError, match=r"runs\.csv, line \d+: expected instance,parametrization"):
         runtimes.read_runtimes(out)
 
 

@@ -161,7 +161,9 @@ def test_colouring_instances_are_what_they_say():
     assert np.all(colours.sum(axis=1) == 1)
     a, b = half.edges().T
     assert not np.any(colours[a].argmax(axis=1) == colours[b].argmax(axis=1))
-    with pytest.raises(InputError, match="neighbours must be even and below vertices=5, half on each side, got 10"):
+    with pytest.raises(
+        InputError, match=r"neighbours=10 does not fit into the ring; use an even number below vertices=5"
+    ):
         Colouring(5, 0.1, seed=0)
 
 

@@ -44,8 +44,16 @@ def test_formulas_without_clauses_or_literals():
     assert list(dimacs.parse_formula("p cnf 0 0")) == []
     assert list(dimacs.parse_formula("p cnf 0 2\n0 0")) == [[], []]
     assert list(dimacs.parse_formula("p cnf 2 3\n0 1 2 0\n0")) == [[], [1, 2], []]
+
+
+def test_variables_that_are_declared_and_not_used():
+    text = "p cnf 1000000 1\n1000000 -1000000 0"
+    assert list(dimacs.parse_formula(text)) == [[1_000_000, -1_000_000]]
+    assert dimacs.parse_formula("p cnf 1000019 1\n1 0").variables == 1_000_019  # a million more than bytes
+    with pytest.raises(InputError, match=r"t, line 1: the header declares 1000020 variables, far more than 19 bytes"):
+        dimacs.parse_formula("p cnf 1000020 1\n1 0", "t")
     largest = 2**31 - 1
-    assert list(dimacs.parse_formula(f"p cnf {largest} 1\n{largest} -{largest} 0")) == [[largest, -largest]]
+    assert list(Formula.of(largest, [[largest, -largest]])) == [[largest, -largest]]
 
 
 def test_types():
@@ -54,31 +62,33 @@ def test_types():
     assert (formula.variables, formula.clauses) == (3, 2)
 
 
+HEADER = "expected the header 'p cnf VARIABLES CLAUSES', found"
+LITERAL = "expected a literal, which is an integer, found"
 REFUSED = {
-    "empty": ("", "t, line 0: the header must be .*, got the end of the file"),
-    "only comments": ("c\nc 1\n", "t, line 2: the header must be .*, got the end of the file"),
-    "no header": ("c\n1 2 0\n", "t, line 2: the header must be .*, got '1 2 0'"),
-    "another format": ("p wcnf 2 1\n", "line 1: the header must be .*, got 'p wcnf 2 1'"),
-    "a number short": ("p cnf 2\n1 0", "line 1: the header must be .*, got 'p cnf 2'"),
-    "a number too many": ("p cnf 2 1 9\n1 0", "line 1: the header must be .*, got 'p cnf 2 1 9'"),
-    "header in words": ("p cnf two 1\n1 0", "line 1: the header must be .*, got 'p cnf two 1'"),
-    "negative header": ("p cnf -2 1\n1 0", "line 1: the header must be .*, got 'p cnf -2 1'"),
-    "too many variables": ("p cnf 2147483648 1\n1 0", "line 1: variables must be at most 2147483647, got 2147483648"),
-    "a letter": ("p cnf 2 1\n\n1 x2 0", "t, line 3: a literal must be an integer, got 'x2'"),
-    "a fraction": ("p cnf 2 1\n1.5 0", "line 2: a literal must be an integer, got '1.5'"),
-    "a lone minus": ("p cnf 2 1\n1 - 0", "line 2: a literal must be an integer, got '-'"),
-    "a second header": ("p cnf 2 1\np cnf 2 1\n1 0", "line 2: a literal must be an integer, got 'p'"),
-    "a comment after a clause": ("p cnf 2 1\n1 0 c\n", "line 2: a literal must be an integer, got 'c'"),
-    "beyond the header": (
-        "p cnf 2 2\n1 0\n-3 0",
-        "line 3: a literal must be at most 2, as the header says, .* got '-3'",
+    "empty": ("", "t, line 0: the file ends before the header 'p cnf VARIABLES CLAUSES'"),
+    "only comments": ("c\nc 1\n", "t, line 2: the file ends before the header"),
+    "no header": ("c\n1 2 0\n", f"t, line 2: {HEADER} '1 2 0'"),
+    "another format": ("p wcnf 2 1\n", f"line 1: {HEADER} 'p wcnf 2 1'"),
+    "a number short": ("p cnf 2\n1 0", f"line 1: {HEADER} 'p cnf 2'"),
+    "a number too many": ("p cnf 2 1 9\n1 0", f"line 1: {HEADER} 'p cnf 2 1 9'"),
+    "header in words": ("p cnf two 1\n1 0", f"line 1: {HEADER} 'p cnf two 1'"),
+    "negative header": ("p cnf -2 1\n1 0", f"line 1: {HEADER} 'p cnf -2 1'"),
+    "too many variables": (
+        "p cnf 2147483648 1\n1 0",
+        "line 1: 2147483648 variables are too many; .* at most 2147483647",
     ),
-    "2 to the 64, and 1": ("p cnf 2 1\n18446744073709551617 0", "line 2: a literal must be at most 2, .* got '1844"),
-    "too few clauses": ("c\np cnf 2 3\n1 0\n", "t, line 2: .*number of clauses, got 3 there and 1 in the file"),
-    "too many clauses": ("p cnf 2 1\n1 0\n2 0\n", "line 1: .*number of clauses, got 1 there and 2 in the file"),
-    "not terminated": ("p cnf 2 2\n1 0\n2\n", "line 4: the last clause must end with 0, got the end of the file"),
-    "the old ending in a clause": ("p cnf 2 1\n1\n%\n0\n", "line 3: the last clause must end with 0"),
-    "not text": (b"p cnf 2 1\n1 \xff\xfe 0", "line 2: a literal must be an integer, got "),
+    "a letter": ("p cnf 2 1\n\n1 x2 0", f"t, line 3: {LITERAL} 'x2'"),
+    "a fraction": ("p cnf 2 1\n1.5 0", f"line 2: {LITERAL} '1.5'"),
+    "a lone minus": ("p cnf 2 1\n1 - 0", f"line 2: {LITERAL} '-'"),
+    "a second header": ("p cnf 2 1\np cnf 2 1\n1 0", f"line 2: {LITERAL} 'p'"),
+    "a comment after a clause": ("p cnf 2 1\n1 0 c\n", f"line 2: {LITERAL} 'c'"),
+    "beyond the header": ("p cnf 2 2\n1 0\n-3 0", "line 3: literal '-3', but the header declares only 2 variables"),
+    "2 to the 64, and 1": ("p cnf 2 1\n18446744073709551617 0", "line 2: literal '1844.*declares only 2 variables"),
+    "too few clauses": ("c\np cnf 2 3\n1 0\n", "t, line 2: the header declares 3 clauses, but the file has 1"),
+    "too many clauses": ("p cnf 2 1\n1 0\n2 0\n", "line 1: the header declares 1 clauses, but the file has 2"),
+    "not terminated": ("p cnf 2 2\n1 0\n2\n", "line 4: the file ends within a clause, before its final 0"),
+    "the old ending in a clause": ("p cnf 2 1\n1\n%\n0\n", "line 3: the file ends within a clause"),
+    "not text": (b"p cnf 2 1\n1 \xff\xfe 0", f"line 2: {LITERAL} "),
 }
 
 
@@ -146,14 +156,14 @@ def test_equality():
     ("variables", "literals", "starts", "message"),
     [
         (-1, [], [0], "variables is -1; use an integer of at least 0"),
-        (2**31, [], [0], "variables must be at most 2147483647, got 2147483648"),
-        (2, [1, 3], [0, 2], "literals must be from 1 to 2, or the negative of that, got 3"),
-        (2, [1, 0], [0, 2], "literals must be from 1 to 2, or the negative of that, got 0"),
-        (2, [1, -(2**31)], [0, 2], "literals must be from 1 to 2, or the negative of that, got -2147483648"),
-        (2, [[1, 2]], [0, 1], "literals must be one-dimensional"),
-        (2, [1, 2], [], "starts must rise from 0 to the number of literals, 2, got "),
-        (2, [1, 2], [0, 1], "starts must rise from 0 to the number of literals, 2, got "),
-        (2, [1, 2], [0, 2, 1, 2], "starts must rise from 0 to the number of literals, 2, got "),
+        (2**31, [], [0], "2147483648 variables are too many; a formula has at most 2147483647"),
+        (2, [1, 3], [0, 2], "3 is not a literal: with 2 variables, literals are ±1 to ±2"),
+        (2, [1, 0], [0, 2], "0 is not a literal: with 2 variables, literals are ±1 to ±2"),
+        (2, [1, -(2**31)], [0, 2], "-2147483648 is not a literal"),
+        (2, [[1, 2]], [0, 1], r"literals have shape \(1, 2\)"),
+        (2, [1, 2], [], "starts do not rise from 0 to 2, the number of literals"),
+        (2, [1, 2], [0, 1], "starts do not rise from 0 to 2, the number of literals"),
+        (2, [1, 2], [0, 2, 1, 2], "starts do not rise from 0 to 2, the number of literals"),
     ],
 )
 def test_impossible_formulas_are_refused(variables, literals, starts, message):
@@ -162,7 +172,7 @@ def test_impossible_formulas_are_refused(variables, literals, starts, message):
 
 
 def test_arrays_of_other_types_are_refused():
-    with pytest.raises(InputError, match="must be arrays of int32 and int64, got int64 and int64"):
+    with pytest.raises(InputError, match="arrays of int64 and int64; convert them to int32 and int64"):
         Formula(2, np.array([1, 2]), np.array([0, 2]))
-    with pytest.raises(InputError, match="literals must be from 1 to 2, or the negative of that, got 4294967297"):
+    with pytest.raises(InputError, match="4294967297 is not a literal: with 2 variables"):
         Formula.of(2, [[2**32 + 1]])

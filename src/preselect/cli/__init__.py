@@ -1,14 +1,35 @@
-"""The command: one module per subcommand, which parses, calls and prints."""
+"""The command `preselect`: one module per subcommand, which parses, calls and prints."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Entry point of `preselect`."""
+    _open_standard_streams()
     try:
         from preselect.cli.main import preselect
     except ImportError as error:
         if error.name not in {"click", "rich"}:
             raise
-        sys.exit("preselect: the command needs the extra [cli]: pip install 'preselect[cli]'")
-    preselect()
+        sys.exit("preselect: the command needs click and rich; run pip install '.[cli]' in a checkout of preselect")
+    try:
+        preselect()
+    finally:
+        _discard_unwritten()
+
+
+def _open_standard_streams() -> None:
+    """Replace closed standard streams (`>&-`) by the null device; files opened later must not take their numbers."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def _discard_unwritten() -> None:
+    """Drop output that cannot be written; its error has been reported, and Python would report it again on exit."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,5 +1,8 @@
-"""`preselect`: the command without a subcommand teaches."""
+"""`preselect`: all commands, and what happens when one fails."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
@@ -13,19 +16,42 @@ from preselect.cli.study import study
 from preselect.errors import PreselectError
 
 
+@contextmanager
+def _explain_errors() -> Iterator[None]:
+    """Turn expected errors into a sentence; that output cannot be written is one of them."""
+    try:
+        with ExitStack() as stack:
+            stack.callback(_flush)
+            yield
+    except PreselectError as error:
+        raise click.ClickException(str(error)) from None
+    except BrokenPipeError:
+        raise  # click exits silently, as it should for `... | head`
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        raise click.ClickException(f"cannot read or write{where}: {error.strerror or error}") from None
+    except MemoryError:
+        raise click.ClickException("not enough memory") from None
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
 class Group(click.Group):
-    """Our own errors become one sentence and exit code 1; tracebacks are for bugs."""
+    """Commands in the order in which they were added; expected errors become a sentence and exit code 1."""
+
+    def list_commands(self, context: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _explain_errors():  # --help and --version print already here
+            return super().make_context(*arguments, **options)
 
     def invoke(self, context: click.Context) -> Any:
-        try:
+        with _explain_errors():
             return super().invoke(context)
-        except PreselectError as error:
-            raise click.ClickException(str(error)) from None
-        except BrokenPipeError:
-            raise  # whoever reads has had enough, as in `... | head`
-        except OSError as error:
-            where = f" {error.filename}" if error.filename else ""
-            raise click.ClickException(f"cannot read or write{where}: {error.strerror or error}") from None
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -34,20 +60,17 @@ def preselect() -> None:
     """Contextual online preselection: choose k of n, see which one wins, choose better.
 
     \b
-    Reproduce the paper's first experiment, small:
-        preselect study synthetic --quick --out results
-    Look at the table again:
-        preselect study show results
-    What there is to choose from:
-        preselect policies
     Race the SAT solvers that are installed, and learn which to race:
         preselect race init
         preselect race pool.toml FILE...
+    Repeat the paper's first experiment on a small scale, and show its table again:
+        preselect study synthetic --quick --out results
+        preselect study show results
+    List the policies, or describe one:
+        preselect policies
+        preselect policies cppl
     """
 
 
-preselect.add_command(journal)
-preselect.add_command(policies)
-preselect.add_command(race)
-preselect.add_command(sat)
-preselect.add_command(study)
+for _command in (race, study, policies, journal, sat):
+    preselect.add_command(_command)

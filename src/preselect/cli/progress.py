@@ -3,6 +3,7 @@
 Work that takes no longer than `PATIENCE` seconds writes no lines.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -53,7 +54,10 @@ def show_progress(what: str, total: int | None = None, *, done: int = 0) -> Iter
         TextColumn("left"),
         TextColumn("{task.description}", markup=False),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # otherwise what is printed must not go to the console
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=on_terminal
+    ) as progress:
         yield _Bar(progress, what, total, done)
 
 

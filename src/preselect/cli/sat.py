@@ -1,23 +1,57 @@
 """`preselect sat`: formulas, their features, SAPS on them, and tables of its run times."""
 
 import csv
+import io
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from preselect.cli.progress import show_progress, track
 from preselect.errors import InputError
-from preselect.sat import dimacs, runtimes
-from preselect.sat import features as satzilla
-from preselect.sat.colouring import Colouring
-from preselect.sat.parametrizations import EFFECTIVE, PARAMETER_NAMES, convert_printed
-from preselect.sat.preprocessing import eliminate_variables
-from preselect.sat.saps import DEFAULT, Parameters, solve
+from preselect.files import read_text, write_new
+from preselect.sat import (
+    DEFAULT,
+    EFFECTIVE,
+    PARAMETER_NAMES,
+    Colouring,
+    Parameters,
+    Run,
+    compute_features,
+    convert_printed,
+    eliminate_variables,
+    measure_runtimes,
+    read_formula,
+    solve,
+)
+from preselect.sat.dimacs import format_formula
+
+_MOST_INSTANCES = 1_000_000  # per seed, so that all instances of all seeds differ
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+_SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all random numbers.")
+
+
+def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, int]]:
+    """A callback for an option that takes an integer, or two as in FROM:TO, all between `least` and `most`."""
+
+    def parse(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, int]:
+        first, _, last = text.partition(":")
+        try:
+            low, high = int(first), int(last or first)
+        except ValueError:
+            raise click.BadParameter(f"{text!r:.80} is not an integer, or two as in FROM:TO.") from None
+        if low > high:
+            raise click.BadParameter(f"{text:.80} has the larger number first.")
+        if low < least or high > most:
+            raise click.BadParameter(f"{text:.80} is not within {least}:{most}.")
+        return low, high
+
+    return parse
 
 
 @click.group()
@@ -28,101 +62,164 @@ def sat() -> None:
     preselect sat generate --count 5 --out cnf            small-world colouring instances
     preselect sat features cnf/*.cnf                      their SATzilla base features, as CSV
     preselect sat solve cnf/*-s0.cnf --seconds 10         search for a model
-    preselect sat runtimes cnf/*.cnf --out runs.csv       the paper's 20 parametrizations on all
+    preselect sat runtimes cnf/*.cnf --out runs.csv       run times of the paper's 20 parametrizations
     """
 
 
 @sat.command()
 @_FILES
-@click.option("--clause-graph/--no-clause-graph", default=True, show_default=True, help="The costly group of features.")
-@click.option("--eliminate", is_flag=True, help="Eliminate variables first, as before the paper's features.")
+@click.option(
+    "--clause-graph/--no-clause-graph",
+    default=True,
+    show_default=True,
+    help="Include the features of the clause graph, which can take longest.",
+)
+@click.option("--eliminate", is_flag=True, help="Eliminate variables first, as for the paper's features.")
 @click.option("--times", is_flag=True, help="Add the seconds that each group of features took.")
 @click.option("--format", "style", type=click.Choice(["csv", "json"]), default="csv", show_default=True)
 def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times: bool, style: str) -> None:
-    """SATzilla base features of FILES, one row each."""
-    rows = []
+    """Print the SATzilla base features of FILES, one row each.
+
+    A file that cannot be used is reported on standard error and left out; the exit code is then 1.
+    """
+    bad: list[Path] = []
+    rows = _compute_rows(files, bad, clause_graph=clause_graph, eliminate=eliminate, times=times)
+    (_print_json if style == "json" else _print_csv)(rows)
+    if bad:
+        raise click.ClickException(f"{len(bad)} of {len(files)} files left out; see above")
+
+
+def _compute_rows(
+    files: tuple[Path, ...], bad: list[Path], *, clause_graph: bool, eliminate: bool, times: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the features of each file; files that cannot be used are reported and added to `bad`."""
     for path in track(files, "files"):
-        formula = dimacs.read_formula(path)
-        found = satzilla.compute_features(
-            eliminate_variables(formula) if eliminate else formula, clause_graph=clause_graph
-        )
+        try:
+            formula = read_formula(path)
+            found = compute_features(eliminate_variables(formula) if eliminate else formula, clause_graph=clause_graph)
+        except InputError as error:
+            bad.append(path)
+            about = "" if str(path) in str(error) else f"{path}: "
+            click.echo(f"{about}{error}", err=True)
+            continue
         seconds = {f"seconds {group}": value for group, value in found.seconds.items()} if times else {}
-        rows.append({"instance": path.name, **found.values, **seconds})
-    if style == "json":
-        click.echo(json.dumps(rows, indent=2))
-        return
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in row.items()} for row in rows
-    )
+        yield {"instance": click.format_filename(path, shorten=True), **found.values, **seconds}
+
+
+def _print_csv(rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as they come, so that they are not lost if a later one fails."""
+    for place, row in enumerate(rows):
+        values = [f"{value:.9g}" if isinstance(value, float) else value for value in row.values()]
+        click.echo(_format_csv([row, values] if place == 0 else [values]), nl=False)
+
+
+def _format_csv(lines: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
+def _print_json(rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as they come, so that they are not lost if a later one fails."""
+    before = "["
+    for row in rows:
+        click.echo(before + json.dumps([row], indent=2)[1:-2], nl=False)
+        before = ","
+    click.echo("[]" if before == "[" else "\n]")
 
 
 @sat.command(name="solve")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--alpha", type=float, default=DEFAULT.alpha, show_default=True, help="Growth of penalties.")
-@click.option("--rho", type=float, default=DEFAULT.rho, show_default=True, help="How little smoothing smooths.")
+@click.option("--alpha", type=float, default=DEFAULT.alpha, show_default=True, help="Growth of penalties, above 0.")
+@click.option("--rho", type=float, default=DEFAULT.rho, show_default=True, help="From -1 to 1, which smooths nothing.")
 @click.option("--ps", type=float, default=DEFAULT.ps, show_default=True, help="Probability of smoothing.")
 @click.option("--wp", type=float, default=DEFAULT.wp, show_default=True, help="Probability of a random flip.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--steps", type=int, help="Give up after so many steps.")
-@click.option("--seconds", type=float, help="Give up after so many seconds of processor time.")
+@_SEED
+@click.option("--steps", type=click.IntRange(0), help="Give up after this number of steps.")
+@click.option("--seconds", type=float, help="Give up after this much processor time.")
 def solve_(
     file: Path, alpha: float, rho: float, ps: float, wp: float, seed: int, steps: int | None, seconds: float | None
 ) -> None:
-    """Search for a model of FILE with SAPS; answers as SAT solvers do.
+    """Search for a model of FILE with SAPS, and print it as SAT solvers do.
 
-    Exit code 10 and the model in `v` lines if there is one; exit code 0 and UNKNOWN if none was found. SAPS never finds
-    out that there is none.
+    The exit code is 10 if a model is found, which is printed in `v` lines, and 0 if not (UNKNOWN). SAPS cannot show
+    that a formula has no model: without a limit it searches for ever.
     """
-    formula = dimacs.read_formula(file)
-    solve(formula, steps=1)  # compile, or load what was compiled, before the clock runs
-    found = solve(formula, Parameters(alpha, rho, ps, wp), seed=seed, steps=steps, seconds=seconds)
+    parameters = Parameters(alpha, rho, ps, wp)
+    formula = read_formula(file)
+    solve(formula, steps=1)  # compile, or load what was compiled, before time is measured
+    found = solve(formula, parameters, seed=seed, steps=steps, seconds=seconds)
+    _print_answer(found)
+    sys.exit(10 if found.solved else 0)
+
+
+def _print_answer(found: Run) -> None:
     click.echo(f"c SAPS: {found.steps} steps, {found.seconds:.3f} s")
     if found.model is None:
         click.echo("s UNKNOWN")
         return
     click.echo("s SATISFIABLE")
-    values = np.where(found.model, 1, -1) * np.arange(1, formula.variables + 1)
-    texts = [*map(str, values.tolist()), "0"]
-    for first in range(0, len(texts), 15):
-        click.echo("v " + " ".join(texts[first : first + 15]))
-    sys.exit(10)
+    literals = np.where(found.model, 1, -1) * np.arange(1, len(found.model) + 1)
+    words = [*map(str, literals.tolist()), "0"]
+    for first in range(0, len(words), 15):
+        click.echo("v " + " ".join(words[first : first + 15]))
 
 
 @sat.command()
-@click.option("--count", type=click.IntRange(1), default=1, show_default=True, help="Instances.")
-@click.option("--vertices", default="100:499", show_default=True, metavar="FROM:TO", help="Drawn uniformly from here.")
+@click.option("--count", type=click.IntRange(1, _MOST_INSTANCES), default=1, show_default=True, help="Instances.")
+@click.option(
+    "--vertices",
+    callback=_parse_range(3, 1_000_000),
+    default="100:499",
+    show_default=True,
+    metavar="FROM:TO",
+    help="Vertices of the graph, drawn uniformly; or one number.",
+)
 @click.option(
     "--ratio",
+    callback=_parse_range(-1000, 0),
     default="-7",
     show_default=True,
     metavar="FROM:TO",
-    help="Powers of two, of which the ratio is drawn; or one.",
+    help="Powers of two from which the ratio is drawn, or one: 0 gives random graphs, less rings.",
 )
-@click.option("--neighbours", type=int, default=10, show_default=True, help="Of each vertex, on average.")
-@click.option("--colours", type=int, default=6, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--neighbours", type=int, default=10, show_default=True, help="Of each vertex, on average; even.")
+@click.option("--colours", type=int, default=6, show_default=True, help="Colours to choose from.")
+@_SEED
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("cnf"), show_default=True, help="Folder for the files."
 )
-def generate(count: int, vertices: str, ratio: str, neighbours: int, colours: int, seed: int, out: Path) -> None:
-    """Small-world graph colouring instances, drawn as in the paper by default; nothing is planted in them."""
+def generate(
+    count: int, vertices: tuple[int, int], ratio: tuple[int, int], neighbours: int, colours: int, seed: int, out: Path
+) -> None:
+    """Write small-world graph colouring instances, by default as in the paper, without planted solutions.
+
+    Files are never overwritten: one that exists must have the same content.
+    """
+    for n in vertices:
+        Colouring(n, 2.0 ** ratio[0], seed, neighbours, colours)  # refuses what does not fit before anything is written
     generator = np.random.default_rng(seed)
-    sizes, powers = _range(vertices, "vertices"), _range(ratio, "ratio")
     out.mkdir(parents=True, exist_ok=True)
     for place in track(range(count), "instances"):
-        n = int(generator.integers(sizes[0], sizes[1] + 1))
-        power = int(generator.integers(powers[0], powers[1] + 1))
-        instance = Colouring(n, 2.0**power, seed * 1_000_000 + place, neighbours, colours)
-        dimacs.write_formula(instance.formula(), out / instance.name, [repr(instance)])
-    click.echo(f"{count} files in {out}", err=True)
+        n = int(generator.integers(vertices[0], vertices[1] + 1))
+        power = int(generator.integers(ratio[0], ratio[1] + 1))
+        _write_instance(Colouring(n, 2.0**power, seed * _MOST_INSTANCES + place, neighbours, colours), out)
+    click.echo(f"{count} file{'s' if count > 1 else ''} in {out}", err=True)
+
+
+def _write_instance(instance: Colouring, folder: Path) -> None:
+    path, content = folder / instance.name, format_formula(instance.formula(), [repr(instance)])
+    if not (path.is_file() and path.read_bytes() == content):
+        write_new(path, content)
 
 
 @sat.command(name="runtimes")
 @_FILES
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="The table; runs that it holds are not repeated."
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The table, a new file or one to complete: runs that it holds are not repeated.",
 )
 @click.option("--cutoff", type=float, default=1.0, show_default=True, help="Seconds of processor time per run.")
 @click.option(
@@ -130,42 +227,31 @@ def generate(count: int, vertices: str, ratio: str, neighbours: int, colours: in
     type=click.Path(path_type=Path),
     help="JSON with rows [alpha, rho, ps, wp].  [default: the paper's 20]",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--workers", type=int, default=-1, help="Processes.  [default: one per core]")
+@_SEED
+@click.option("--workers", type=click.IntRange(-1), default=-1, help="Processes.  [default: one per core]")
 def runtimes_(
     files: tuple[Path, ...], out: Path, cutoff: float, parameters: Path | None, seed: int, workers: int
 ) -> None:
-    """Run every parametrization of SAPS on FILES; one line per run: seconds, steps, solved.
+    """Run every parametrization of SAPS on FILES and write a line per run: seconds, steps, solved.
 
-    Lines are written as they come: interrupt it and give the same command again to go on.
+    Lines are written as runs finish. After an interruption, the same command continues.
     """
-    parametrizations = EFFECTIVE if parameters is None else _parametrizations(parameters)
+    parametrizations = EFFECTIVE if parameters is None else _read_parametrizations(parameters)
     try:
         with show_progress("instances", len(files)) as bar:
-            lines = runtimes.measure_runtimes(
+            lines = measure_runtimes(
                 files, parametrizations, out, cutoff=cutoff, seed=seed, workers=workers, report=bar.advance
             )
     except KeyboardInterrupt:
-        click.echo(f"\ninterrupted: what was finished is in {out}; give the same command again to go on", err=True)
+        click.echo(f"\ninterrupted: finished runs are in {out}; run the same command again to continue", err=True)
         sys.exit(130)
     click.echo(f"{len(lines)} runs, {sum(line.solved for line in lines)} solved: {out}", err=True)
 
 
-def _parametrizations(path: Path) -> tuple[Parameters, ...]:
+def _read_parametrizations(path: Path) -> tuple[Parameters, ...]:
+    text = read_text(path)
     try:
-        return tuple(convert_printed(tuple(row)) for row in json.loads(path.read_text()))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} must be a JSON list of rows [{', '.join(PARAMETER_NAMES)}], got something else: {error}"
-        ) from None
-
-
-def _range(text: str, argument: str) -> tuple[int, int]:
-    low, _, high = text.partition(":")
-    try:
-        found = int(low), int(high or low)
-    except ValueError:
-        raise InputError(f"{argument} must be an integer or two as in FROM:TO, got {text!r}") from None
-    if found[0] > found[1]:
-        raise InputError(f"{argument} must go from the smaller to the larger, got {text!r}")
-    return found
+        return tuple(convert_printed(tuple(row)) for row in json.loads(text))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        wanted = f"a JSON list of rows [{', '.join(PARAMETER_NAMES)}]"
+        raise InputError(f"{path} is not {wanted}: {error}") from None

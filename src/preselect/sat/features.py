@@ -1,14 +1,13 @@
-"""The base features of a formula that SATzilla made common: sizes, balance of signs, and degrees in three graphs.
+"""SATzilla's base features of a formula: sizes, balance of signs, and degrees in three graphs.
 
-The definitions are those of SATzilla (Nudelman and others, Understanding random SAT: beyond the clauses-to-variables
-ratio, CP 2004, and its public feature computation). n counts the variables that occur and m the clauses, without
-tautologies and literals repeated in a clause. A feature that has no meaning for a formula, such as the mean over
-variables where none occurs, is 0. The features of the paper's second study are those of the formula after
-`preprocessing.eliminate_variables`.
+The definitions are SATzilla's (Nudelman and others, Understanding random SAT: beyond the clauses-to-variables ratio,
+CP 2004, and its public feature code). n counts the variables that occur and m the clauses, without tautologies and
+without repeated literals in a clause. A feature that is undefined for a formula, such as a mean over variables when
+none occurs, is 0. The features in the paper's second study are those of the formula after `eliminate_variables`.
 
-The balance of something that has p positive and q negative literals is 2 |1/2 - p / (p + q)|: 0 if as many are
-positive as negative, 1 if all have the same sign. Entropies are in nats, those of balances and cluster coefficients
-over 100 bins of [0, 1] with one more for 1 itself.
+The balance of p positive and q negative literals is 2 |1/2 - p / (p + q)|: 0 if there are as many positive as negative
+ones, 1 if all have the same sign. Entropies are in nats; those of balances and cluster coefficients are taken over 100
+bins of [0, 1] and another one for 1 itself.
 """
 
 from collections.abc import Callable
@@ -56,27 +55,43 @@ FEATURE_NAMES = (
     "cluster-coeff-entropy",
 )
 
-MOST_CLASHES = 100_000_000  # in a clause graph: some seconds for the degrees alone, and at most 400 MB
+_MOST_CLASHES = 100_000_000  # in a clause graph: some seconds for the degrees alone, and at most 400 MB
 
 _BINS = 100
 
-Floats = NDArray[np.float64]
-Clauses = NDArray[np.int32]
+_Floats = NDArray[np.float64]
+_Clauses = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Features by name, in the order of `FEATURE_NAMES`, and the seconds that each group of them took."""
+    """The features of a formula.
+
+    Parameters
+    ----------
+    values : dict of str to float
+        The features by name, in the order of `FEATURE_NAMES`.
+    seconds : dict of str to float
+        The seconds that each group of features took: size (and what all others build on), clauses, variables,
+        variable-graph, clause-graph.
+    """
 
     values: dict[str, float]
     seconds: dict[str, float]
 
 
 def compute_features(formula: Formula, *, clause_graph: bool = True) -> Features:
-    """The features of a formula; those named CG and cluster-coeff, which can cost most, only with the clause graph.
+    """Compute the features of a formula.
 
-    Seconds are by group: size (and what all others build on), clauses, variables, variable-graph, clause-graph.
+    Parameters
+    ----------
+    formula : Formula
+        The formula, as it is: `eliminate_variables` first to get the paper's features.
+    clause_graph : bool, default True
+        Whether to compute the features named CG and cluster-coeff as well, which can take longest.
 
+    Examples
+    --------
     >>> features = compute_features(Formula.of(2, [[1, 2], [-1, 2], [-2]]), clause_graph=False)
     >>> features.values["nclauses"], features.values["VCG-CLAUSE-mean"]
     (3.0, 0.8333333333333334)
@@ -97,7 +112,7 @@ def compute_features(formula: Formula, *, clause_graph: bool = True) -> Features
 
 @dataclass(frozen=True, slots=True)
 class _Incidence:
-    """Which literals stand in which clauses, both ways round.
+    """Which literals are in which clauses, and which clauses hold which literals.
 
     Literals are numbered 2v (positive) and 2v + 1 (negative) over the n variables that occur: clause j has
     `codes[starts[j]:starts[j + 1]]`, and literal l is in the clauses `holders[bounds[l]:bounds[l + 1]]`.
@@ -106,7 +121,7 @@ class _Incidence:
     n: int
     codes: Integers
     starts: Integers
-    holders: Clauses
+    holders: _Clauses
     bounds: Integers
 
     @property
@@ -171,23 +186,23 @@ def _measure_variables(incidence: _Incidence) -> dict[str, float]:
 
 
 def _measure_variable_graph(incidence: _Incidence) -> dict[str, float]:
-    """Variables are joined when they share a clause."""
-    degrees = _variable_degrees(incidence.codes, incidence.starts, incidence.holders, incidence.bounds)
+    """Statistics of the graph in which variables are joined when they share a clause."""
+    degrees = _count_variable_degrees(incidence.codes, incidence.starts, incidence.holders, incidence.bounds)
     return _describe("VG", degrees / max(incidence.m, 1))
 
 
 def _measure_clause_graph(incidence: _Incidence) -> dict[str, float]:
-    """Clauses are joined when they clash: a variable is positive in one and negative in the other.
+    """Statistics of the graph in which clauses are joined when they clash: a variable has opposite signs in them.
 
-    The cluster coefficient of a clause is the share of pairs that are joined among it and its neighbours.
+    The cluster coefficient of a clause is the share of joined pairs among the clause and its neighbours.
     """
     clashes = int(incidence.counts.prod(axis=1).sum())
-    if clashes > MOST_CLASHES:
-        limit = f"at most {MOST_CLASHES} pairs of opposite literals for its clause graph"
-        raise InputError(f"formula must have {limit}, got {clashes}; leave it out by clause_graph=False")
+    if clashes > _MOST_CLASHES:
+        large = f"the clause graph is too large: {clashes} pairs of opposite literals, more than {_MOST_CLASHES}"
+        raise InputError(f"{large}; leave its features out (clause_graph=False, --no-clause-graph)")
     graph = (incidence.codes, incidence.starts, incidence.holders, incidence.bounds)
-    degrees = _clause_degrees(*graph)
-    edges = degrees + _triangles(*_later_neighbours(*graph, degrees))
+    degrees = _count_clause_degrees(*graph)
+    edges = degrees + _count_triangles(*_list_edges(*graph, degrees))
     coefficients = 2.0 * edges / np.maximum(degrees * (degrees + 1), 1)
     values = _describe("CG", degrees / max(incidence.m, 1)) | {"CG-entropy": _entropy(degrees)}
     values |= _describe("cluster-coeff", coefficients)
@@ -210,29 +225,29 @@ def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def _deviation(values: Floats) -> float:
+def _deviation(values: _Floats) -> float:
     return float(values.std()) if len(values) else 0.0
 
 
-def _describe(name: str, values: Floats) -> dict[str, float]:
-    """Mean and coefficient of variation of numbers that are not negative."""
+def _describe(name: str, values: _Floats) -> dict[str, float]:
+    """Mean and coefficient of variation of non-negative numbers."""
     mean = _mean(values)
     return {f"{name}-mean": mean, f"{name}-coeff-variation": _deviation(values) / mean if mean else 0.0}
 
 
-def _balance(positive: Integers, both: Integers) -> Floats:
-    balance: Floats = 2.0 * np.abs(0.5 - positive / both)
+def _balance(positive: Integers, both: Integers) -> _Floats:
+    balance: _Floats = 2.0 * np.abs(0.5 - positive / both)
     return balance
 
 
 def _entropy(values: Integers) -> float:
-    """Of the distribution of whole numbers."""
+    """Entropy of the distribution of non-negative integers."""
     counts = np.bincount(values)
     shares = counts[counts > 0] / max(len(values), 1)
     return float(np.sum(shares * -np.log(shares)))
 
 
-def _binned_entropy(values: Floats) -> float:
+def _binned_entropy(values: _Floats) -> float:
     return _entropy((values * _BINS).astype(np.int64))
 
 
@@ -241,19 +256,19 @@ def _binned_entropy(values: Floats) -> float:
 
 @cache
 def _compile_all() -> None:
-    """Run every kernel once on a small formula, so that compiling them is not charged to the first one measured."""
+    """Run every kernel once on a small formula, so that no measured time includes compiling."""
     incidence = _find_incidence(Formula.of(1, [[1], [-1]]))
     for measure in _GROUPS.values():
         measure(incidence)
 
 
 @compiled
-def _variable_degrees(codes: Integers, starts: Integers, holders: Clauses, bounds: Integers) -> Integers:
+def _count_variable_degrees(codes: Integers, starts: Integers, holders: _Clauses, bounds: Integers) -> Integers:
     n = (bounds.shape[0] - 1) // 2
     degrees = np.zeros(n, dtype=np.int64)
     seen = np.full(n, -1, dtype=np.int64)
     for variable in range(n):
-        seen[variable] = variable  # no neighbour of itself
+        seen[variable] = variable  # it is not its own neighbour
         for place in range(bounds[2 * variable], bounds[2 * variable + 2]):
             clause = holders[place]
             for at in range(starts[clause], starts[clause + 1]):
@@ -265,7 +280,7 @@ def _variable_degrees(codes: Integers, starts: Integers, holders: Clauses, bound
 
 
 @compiled
-def _clause_degrees(codes: Integers, starts: Integers, holders: Clauses, bounds: Integers) -> Integers:
+def _count_clause_degrees(codes: Integers, starts: Integers, holders: _Clauses, bounds: Integers) -> Integers:
     m = starts.shape[0] - 1
     degrees = np.zeros(m, dtype=np.int64)
     seen = np.full(m, -1, dtype=np.int64)
@@ -281,12 +296,12 @@ def _clause_degrees(codes: Integers, starts: Integers, holders: Clauses, bounds:
 
 
 @compiled
-def _later_neighbours(
-    codes: Integers, starts: Integers, holders: Clauses, bounds: Integers, degrees: Integers
-) -> tuple[Clauses, Integers]:
-    """Every edge once, from the clause of lower degree, or the earlier of two alike, to the other.
+def _list_edges(
+    codes: Integers, starts: Integers, holders: _Clauses, bounds: Integers, degrees: Integers
+) -> tuple[_Clauses, Integers]:
+    """Every edge once, listed at the clause of lower degree, or at the earlier clause if the degrees are equal.
 
-    That way no clause has more than about the root of twice the number of edges, however skewed the degrees are.
+    That way no list is longer than about the root of twice the number of edges, however skewed the degrees are.
     """
     m = starts.shape[0] - 1
     neighbours = np.empty(degrees.sum() // 2, dtype=np.int32)
@@ -308,8 +323,8 @@ def _later_neighbours(
 
 
 @compiled
-def _triangles(neighbours: Clauses, ends: Integers) -> Integers:
-    """How many triangles of the graph each clause is a corner of."""
+def _count_triangles(neighbours: _Clauses, ends: Integers) -> Integers:
+    """The number of triangles of the graph at each clause."""
     m = ends.shape[0] - 1
     triangles = np.zeros(m, dtype=np.int64)
     seen = np.full(m, -1, dtype=np.int64)

@@ -1,8 +1,9 @@
-"""The paper's 20 parametrizations of SAPS (its supplement): as printed, and as they acted.
+"""The paper's 20 parametrizations of SAPS: as printed in its supplement, and as they took effect.
 
-Some of the probabilities were drawn negative. The solver that the paper ran, ubcsat, compares them in 32-bit arithmetic
-that wraps around, so that p < 0 acts as 1 - |p|. The printed values are the arms' features; the effective ones are what
-a solver must be given to do the same. One value differs in the data behind the paper: wp of number 10 is 0.7155 there.
+Some of the probabilities were drawn negative. The paper's solver, ubcsat, compares them in 32-bit arithmetic that wraps
+around, so that p < 0 has the effect of 1 - |p|. The printed values are the features of the arms; the effective values
+are those that make a solver behave in the same way. One value differs in the data behind the paper, where wp of number
+10 is 0.7155.
 """
 
 import numpy as np
@@ -39,8 +40,15 @@ PRINTED.setflags(write=False)
 
 
 def convert_printed(printed: tuple[float, float, float, float]) -> Parameters:
-    """What a row of the table made the solver do.
+    """Convert a printed row into the parameters that took effect.
 
+    Parameters
+    ----------
+    printed : tuple of float
+        alpha, rho, ps and wp; of the last two, which are probabilities, p < 0 stands for 1 + p.
+
+    Examples
+    --------
     >>> convert_printed((1.48834, 0.839351, -0.219562, 0.973629)).ps
     0.780438
     """

@@ -1,14 +1,14 @@
-"""Simpler formulas that are satisfiable just when the given one is: what features are computed from.
+"""Simplify a formula and keep whether it is satisfiable, before features are computed from it.
 
 The features of the paper's second study were computed after bounded variable elimination (Eén and Biere, Effective
 preprocessing in SAT through variable and clause elimination, SAT 2005). To eliminate x, replace the clauses that hold
-it by all resolvents on x that are not tautologies: (x or A) and (not x or B) become (A or B). It is done when the
-clauses get no more numerous. For a graph to be coloured this resolves away one colour of every vertex, the same for
-all: 'v has colour 1' is positive in one clause alone, and in the end each edge says that one of its two vertices has
-some other colour. Every variable left is then positive once per neighbour of its vertex, and stays. With 6 colours, n
+it by all resolvents on x that are not tautologies: (x or A) and (not x or B) become (A or B). A variable is eliminated
+if that does not increase the number of clauses. In a colouring problem this resolves away one colour, the same at every
+vertex: 'v has colour 1' is positive in a single clause, and in the end each edge says that one of its two vertices has
+another colour. Each variable that is left is positive once per neighbour of its vertex, and is kept. With 6 colours, n
 vertices and 5n edges, 6n variables and 46n clauses become 5n variables and 40n clauses.
 
-Nothing else is done: no subsumption and no strengthening of clauses, which find nothing in colouring problems.
+Nothing else is done; subsumption and strengthening of clauses would find nothing in colouring problems.
 """
 
 from typing import Any
@@ -19,13 +19,21 @@ from numpy.typing import NDArray
 from preselect.compiling import compiled
 from preselect.sat.dimacs import Formula, Integers, Literals
 
-MOST_PAIRS = 10_000  # of clauses to resolve; a variable with more is kept, as counting its resolvents would take long
-MOST_LITERALS = 20  # in a resolvent; a variable with a longer one is kept, as a few could outgrow the formula
+_MOST_PAIRS = 10_000  # of clauses to resolve; a variable with more is kept, since counting resolvents takes too long
+_MOST_LITERALS = 20  # in a resolvent; a variable with a longer one is kept, since a few could outgrow the formula
 
 
 def tidy(formula: Formula) -> Formula:
-    """The same without tautologies (a variable with both signs in one clause) and literals repeated in a clause.
+    """Remove tautologies and repeated literals.
 
+    Parameters
+    ----------
+    formula : Formula
+        A formula; clauses that hold a variable with both signs are dropped, of equal literals in a clause the first
+        is kept.
+
+    Examples
+    --------
     >>> list(tidy(Formula.of(3, [[1, 2, 1], [3, -3], [-2]])))
     [[1, 2], [-2]]
     """
@@ -34,11 +42,18 @@ def tidy(formula: Formula) -> Formula:
 
 
 def eliminate_variables(formula: Formula) -> Formula:
-    """Eliminate variables by resolution while that makes no more clauses; those left are numbered anew, in order.
+    """Eliminate variables by resolution, as long as the number of clauses does not grow.
 
-    Variables are tried in order of the number of pairs of clauses to resolve, then of their number, and tried again
-    when clauses that hold them have changed. Tautologies and repeated literals go first.
+    Tautologies and repeated literals are removed first. Variables are tried in the order of how many pairs of clauses
+    they make to resolve, equal ones by number, and again when clauses that hold them have changed.
 
+    Parameters
+    ----------
+    formula : Formula
+        A formula. The result is satisfiable if and only if it is; the variables left are renumbered from 1, in order.
+
+    Examples
+    --------
     >>> list(eliminate_variables(Formula.of(4, [[1, 2], [-1, 3], [-1, 4], [-2, -3], [-2, 4], [-3, -4]])))
     []
     >>> list(eliminate_variables(Formula.of(1, [[1], [-1]])))
@@ -46,11 +61,11 @@ def eliminate_variables(formula: Formula) -> Formula:
     """
     literals, starts = _tidy(formula.variables, formula.literals, formula.starts)
     codes = 2 * (np.abs(literals.astype(np.int64)) - 1) + (literals < 0)
-    return _number_anew(*_eliminate(formula.variables, codes, starts))
+    return _renumber(*_eliminate(formula.variables, codes, starts))
 
 
-def _number_anew(literals: Literals, starts: Integers) -> Formula:
-    """The formula over only those variables that occur."""
+def _renumber(literals: Literals, starts: Integers) -> Formula:
+    """The formula over the variables that occur, and no others."""
     occurring, place = np.unique(np.abs(literals), return_inverse=True)
     renamed = np.where(literals > 0, place + 1, -place - 1).astype(np.int32)
     return Formula(len(occurring), renamed, starts)
@@ -82,26 +97,26 @@ def _tidy(variables: int, literals: Literals, starts: Integers) -> tuple[Literal
 # --- elimination ------------------------------------------------------------------------------------------------------
 #
 # Literals are numbered 2v (positive) and 2v + 1 (negative) for v from 0, so that `literal ^ 1` is the opposite one. All
-# clauses, those given and those made, follow each other in one growing array. The places where a literal stands are a
-# chain: `heads` holds the last of them, `chain` for each place the one before it. Dead clauses stay in the chains.
+# clauses, those given and those made, are stored one after the other in a growing array. The occurrences of a literal
+# are linked: `heads` holds the last one, `chain` the one before each. Removed clauses stay in the chains.
 
 
 @compiled
 def _enlarge(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """The same array, or if it is shorter than `size` a copy of at least twice its length."""
+    """The same array, or if it is shorter than `size`, a copy at least twice as long."""
     if size <= values.shape[0]:
         return values
     larger = np.empty(max(size, 2 * values.shape[0]), dtype=values.dtype)
-    for at in range(values.shape[0]):  # written out, as it compiles in a third of the time
+    for at in range(values.shape[0]):  # a loop compiles in a third of the time of a slice
         larger[at] = values[at]
     return larger
 
 
 @compiled
-def _holders(
+def _find_holders(
     literal: int, count: int, heads: Integers, chain: Integers, owners: Integers, alive: NDArray[np.bool_]
 ) -> Integers:
-    """The `count` living clauses that hold a literal."""
+    """The `count` clauses that hold a literal and have not been removed."""
     found = np.empty(count, dtype=np.int64)
     size = 0
     at = heads[literal]
@@ -117,10 +132,10 @@ def _holders(
 def _resolve_all(
     pivot: int, positive: Integers, negative: Integers, codes: Integers, starts: Integers, marks: NDArray[np.bool_]
 ) -> tuple[bool, Integers, Integers]:
-    """Whether the pivot may be eliminated, and if so the resolvents: their literals in one row, and where each ends."""
+    """Whether the pivot may be eliminated, and if so the literals of all resolvents, and where each resolvent ends."""
     most = positive.shape[0] + negative.shape[0]
-    room = min(most, positive.shape[0] * negative.shape[0]) + 1  # one more, for the resolvent that is too many
-    row = np.empty(room * (MOST_LITERALS + 1), dtype=np.int64)
+    room = min(most, positive.shape[0] * negative.shape[0]) + 1  # and one for the resolvent that is too many
+    row = np.empty(room * (_MOST_LITERALS + 1), dtype=np.int64)
     ends = np.zeros(room, dtype=np.int64)
     made = size = 0
     for first in positive:
@@ -135,16 +150,16 @@ def _resolve_all(
                 if literal == pivot ^ 1:
                     continue
                 tautology = tautology or marks[literal ^ 1]
-                if not marks[literal] and size - ends[made] <= MOST_LITERALS:
+                if not marks[literal] and size - ends[made] <= _MOST_LITERALS:
                     row[size] = literal
                     size += 1
             if tautology:
                 continue
             for at in range(starts[first], starts[first + 1]):
-                if codes[at] != pivot and size - ends[made] <= MOST_LITERALS:
+                if codes[at] != pivot and size - ends[made] <= _MOST_LITERALS:
                     row[size] = codes[at]
                     size += 1
-            allowed = made < most and size - ends[made] <= MOST_LITERALS
+            allowed = made < most and size - ends[made] <= _MOST_LITERALS
             if not allowed:
                 break
             made += 1
@@ -157,15 +172,15 @@ def _resolve_all(
 
 
 @compiled
-def _order(counts: Integers) -> Integers:
-    """Variables by the number of pairs of clauses to resolve, then by their own number (a counting sort)."""
+def _sort_variables(counts: Integers) -> Integers:
+    """Variables by the number of pairs of clauses to resolve, equal ones by their number (a counting sort)."""
     variables = counts.shape[0] // 2
     pairs = np.empty(variables, dtype=np.int64)
-    places = np.zeros(MOST_PAIRS + 3, dtype=np.int64)
+    places = np.zeros(_MOST_PAIRS + 3, dtype=np.int64)
     for variable in range(variables):
-        pairs[variable] = min(counts[2 * variable] * counts[2 * variable + 1], MOST_PAIRS + 1)
+        pairs[variable] = min(counts[2 * variable] * counts[2 * variable + 1], _MOST_PAIRS + 1)
         places[pairs[variable] + 1] += 1
-    for number in range(MOST_PAIRS + 1):
+    for number in range(_MOST_PAIRS + 1):
         places[number + 1] += places[number]
     order = np.empty(variables, dtype=np.int64)
     for variable in range(variables):
@@ -186,7 +201,7 @@ def _append(
     heads: Integers,
     counts: Integers,
 ) -> None:
-    """Put clauses after those that are there, into arrays that have room for them."""
+    """Append clauses to arrays that are long enough for them."""
     size = starts[clauses]
     for clause in range(ends.shape[0] - 1):
         for at in range(ends[clause], ends[clause + 1]):
@@ -206,7 +221,7 @@ def _remove(
     counts: Integers,
     touched: NDArray[np.bool_],
 ) -> None:
-    """Let clauses die, and remember whose variables they were: these may now be worth another try."""
+    """Remove clauses, and mark their variables as touched: it may now be possible to eliminate them."""
     for clause in removed:
         alive[clause] = False
         for at in range(starts[clause], starts[clause + 1]):
@@ -216,7 +231,7 @@ def _remove(
 
 @compiled
 def _eliminate(variables: int, row: Integers, ends: Integers) -> tuple[Literals, Integers]:
-    """The clauses left of those whose literals, numbered as above, stand in a row."""
+    """The clauses that are left when all variables that may be eliminated are."""
     clauses = ends.shape[0] - 1
     codes = np.empty(2 * row.shape[0] + 1, dtype=np.int64)
     owners, chain = np.empty_like(codes), np.empty_like(codes)
@@ -228,19 +243,19 @@ def _eliminate(variables: int, row: Integers, ends: Integers) -> tuple[Literals,
     touched = np.ones(variables, dtype=np.bool_)
     _append(row, ends, 0, codes, owners, chain, starts, heads, counts)
     while touched.any():
-        for variable in _order(counts):
+        for variable in _sort_variables(counts):
             pivot, pairs = 2 * variable, counts[2 * variable] * counts[2 * variable + 1]
             tried, touched[variable] = touched[variable], False
-            if not tried or pairs > MOST_PAIRS:
+            if not tried or pairs > _MOST_PAIRS:
                 continue
-            positive = _holders(pivot, counts[pivot], heads, chain, owners, alive)
-            negative = _holders(pivot + 1, counts[pivot + 1], heads, chain, owners, alive)
+            positive = _find_holders(pivot, counts[pivot], heads, chain, owners, alive)
+            negative = _find_holders(pivot + 1, counts[pivot + 1], heads, chain, owners, alive)
             allowed, row, ends = _resolve_all(pivot, positive, negative, codes, starts, marks)
             if not allowed:
                 continue
             _remove(positive, codes, starts, alive, counts, touched)
             _remove(negative, codes, starts, alive, counts, touched)
-            touched[variable] = False  # it is gone
+            touched[variable] = False  # it does not occur any more
             made = ends.shape[0] - 1
             codes = _enlarge(codes, starts[clauses] + row.shape[0])
             owners = _enlarge(owners, codes.shape[0])
@@ -250,12 +265,12 @@ def _eliminate(variables: int, row: Integers, ends: Integers) -> tuple[Literals,
             _append(row, ends, clauses, codes, owners, chain, starts, heads, counts)
             alive[clauses : clauses + made] = True
             clauses += made
-    return _living(codes, starts[: clauses + 1], alive)
+    return _collect(codes, starts[: clauses + 1], alive)
 
 
 @compiled
-def _living(codes: Integers, starts: Integers, alive: NDArray[np.bool_]) -> tuple[Literals, Integers]:
-    """The clauses left, with literals written as in formulas."""
+def _collect(codes: Integers, starts: Integers, alive: NDArray[np.bool_]) -> tuple[Literals, Integers]:
+    """The clauses that are left, with literals as in formulas."""
     literals = np.empty(starts[-1], dtype=np.int32)
     ends = np.zeros_like(starts)
     size = clauses = 0

@@ -1,7 +1,7 @@
-"""The run-time table: every parametrization of SAPS on every instance, censored at a cutoff, one CSV file.
+"""Tables of run times: every parametrization of SAPS on every instance, censored at a cutoff, in one CSV file.
 
 One line per run: instance, parametrization (counted from 1), seconds, steps, solved (1 or 0). Lines are added as runs
-finish, so that a table can be gone on with; an unfinished last line is dropped.
+finish, so that an interrupted measurement can be resumed; an unfinished last line is dropped.
 """
 
 import csv
@@ -14,17 +14,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from preselect.arguments import number
+from preselect.arguments import integer, number
 from preselect.errors import InputError
 from preselect.files import read_text
 from preselect.sat.dimacs import read_formula
 from preselect.sat.saps import Parameters, solve
 
-HEADER = ("instance", "parametrization", "seconds", "steps", "solved")
+_COLUMNS = ("instance", "parametrization", "seconds", "steps", "solved")
+_HEADER = ",".join(_COLUMNS)
 
 
 class RunTime(NamedTuple):
-    """One run."""
+    """A line of the table.
+
+    Parameters
+    ----------
+    instance : str
+        The name of the formula's file, without folders.
+    parametrization : int
+        The number of the parametrization, from 1.
+    seconds : float
+        The processor time of the run, at most the cutoff.
+    steps : int
+        The steps that SAPS took.
+    solved : bool
+        Whether a model was found before the cutoff.
+    """
 
     instance: str
     parametrization: int
@@ -34,19 +49,30 @@ class RunTime(NamedTuple):
 
 
 def read_runtimes(path: Path) -> list[RunTime]:
-    """The runs in a table."""
-    rows = csv.reader(read_text(path).splitlines())
-    if tuple(next(rows, ())) != HEADER:
-        raise InputError(f"{path}, line 1: the header must be {','.join(HEADER)}")
-    return [_line(path, place, row) for place, row in enumerate(rows, start=2)]
+    """Read a table of run times.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed by gzip or xz.
+    """
+    return _parse_table(read_text(path), path)
 
 
-def _line(path: Path, place: int, row: list[str]) -> RunTime:
+def _parse_table(text: str, path: Path) -> list[RunTime]:
+    rows = csv.reader(text.splitlines())
+    if tuple(next(rows, ())) != _COLUMNS:
+        raise InputError(f"{path} is not a table of run times: its first line is not {_HEADER}")
+    return [_parse_row(path, place, row) for place, row in enumerate(rows, start=2)]
+
+
+def _parse_row(path: Path, place: int, row: list[str]) -> RunTime:
     try:
         instance, parametrization, seconds, steps, solved = row
         return RunTime(instance, int(parametrization), float(seconds), int(steps), {"1": True, "0": False}[solved])
     except (KeyError, ValueError):
-        raise InputError(f"{path}, line {place}: a run must be {','.join(HEADER)}, got {','.join(row)!r:.80}") from None
+        found = ",".join(row)
+        raise InputError(f"{path}, line {place}: expected {_HEADER}, found {found!r:.80}") from None
 
 
 def measure_runtimes(
@@ -59,43 +85,92 @@ def measure_runtimes(
     workers: int = -1,
     report: Callable[[str], object] = str,
 ) -> list[RunTime]:
-    """Run what is missing in the table, add it line by line, and answer the whole; `report` hears of each instance."""
-    number(cutoff, "cutoff", above=0.0)
-    twice = [name for name, times in Counter(path.name for path in files).items() if times > 1]
-    if twice:
-        raise InputError(f"files must have distinct names, got {', '.join(twice)} more than once")
-    done = {(line.instance, line.parametrization) for line in _kept(out)}
-    tasks = [
-        (path, missing)
-        for path in files
-        if (missing := [i for i in range(1, len(parametrizations) + 1) if (path.name, i) not in done])
-    ]
+    """Run every parametrization on every formula, and return the whole table.
+
+    Runs that the table holds already are not repeated. Formulas that cannot be read are named in an error at the end,
+    when all others are in the table.
+
+    Parameters
+    ----------
+    files : sequence of paths
+        DIMACS CNF files; their names, without folders, differ.
+    parametrizations : sequence of Parameters
+        The parameters to run.
+    out : path
+        The table, a new file or a table that is to be completed; any other file is left alone.
+    cutoff : float
+        Seconds of processor time after which a run is stopped.
+    seed : int, default 0
+        Steps depend on the seed, the name of the instance and the number of the parametrization alone.
+    workers : int, default -1
+        The number of processes; -1 means one per core.
+    report : callable, optional
+        Called with the name of each instance when it is done.
+    """
+    _check_arguments(files, parametrizations, cutoff, seed, workers)
+    done = {(line.instance, line.parametrization) for line in _open_table(out)}
+    every = range(1, len(parametrizations) + 1)
+    tasks = [(path, missing) for path in files if (missing := [i for i in every if (path.name, i) not in done])]
     for _ in range(len(files) - len(tasks)):
         report("")
-    with out.open("a", newline="") as file:
-        for lines in _runs(tasks, parametrizations, cutoff, seed, workers):
-            csv.writer(file, lineterminator="\n").writerows([*line[:-1], int(line.solved)] for line in lines)
-            file.flush()
-            report(lines[0].instance)
+    unreadable = []
+    for path, found in _run_all(tasks, parametrizations, cutoff, seed, workers):
+        if isinstance(found, InputError):
+            unreadable.append(str(found))
+        else:
+            _append_runs(out, found)
+        report(path.name)
+    if unreadable:
+        counted = f"{len(unreadable)} of {len(files)} formulas cannot be run, all other runs are in {out}"
+        raise InputError(f"{counted}: {'; '.join(sorted(unreadable))}")
     return read_runtimes(out)
 
 
-def _kept(out: Path) -> list[RunTime]:
-    """The runs that are there already; the file begins with a header and ends with a whole line afterwards."""
-    text = out.read_text() if out.exists() else ""
+def _check_arguments(
+    files: Sequence[Path], parametrizations: Sequence[Parameters], cutoff: float, seed: int, workers: int
+) -> None:
+    number(cutoff, "cutoff", above=0.0)
+    integer(seed, "seed", 0)
+    if integer(workers, "workers", -1) == 0:
+        raise InputError("workers is 0; use a positive number, or -1 for one per core")
+    if not parametrizations:
+        raise InputError("there are no parametrizations to run")
+    twice = [name for name, times in Counter(path.name for path in files).items() if times > 1]
+    if twice:
+        raise InputError(f"several files are called {', '.join(twice)}; the table needs different names")
+    for path in files:
+        if not path.name.isprintable():  # a line break, or bytes that are not text
+            raise InputError(f"rename {path.name!r}: it cannot be written to the table")
+
+
+def _open_table(out: Path) -> list[RunTime]:
+    """The runs that the file holds; afterwards it begins with the header and ends with a whole line."""
+    if out.suffix in (".gz", ".xz"):
+        raise InputError(f"the table grows line by line and cannot be compressed; name it {out.with_suffix('')}")
+    if out.exists() and not out.is_file():
+        raise InputError(f"cannot write the table to {out}, which is not a file")
+    text = read_text(out) if out.exists() else ""
+    if (_HEADER + "\n").startswith(text):  # a new file, or one that was cut off within the header
+        out.write_text(_HEADER + "\n")
+        return []
     whole = text[: text.rfind("\n") + 1]
-    if whole != text or not whole:
-        out.write_text(whole or ",".join(HEADER) + "\n")
-    return read_runtimes(out)
+    lines = _parse_table(whole, out)  # before anything is changed: it may be another kind of file
+    os.truncate(out, len(whole.encode()))
+    return lines
 
 
-def _runs(
+def _append_runs(out: Path, lines: list[RunTime]) -> None:
+    with out.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([*line[:-1], int(line.solved)] for line in lines)
+
+
+def _run_all(
     tasks: list[tuple[Path, list[int]]],
     parametrizations: Sequence[Parameters],
     cutoff: float,
     seed: int,
     workers: int,
-) -> Iterator[list[RunTime]]:
+) -> Iterator[tuple[Path, list[RunTime] | InputError]]:
     import joblib
 
     workers = min(joblib.effective_n_jobs(workers), max(len(tasks), 1))
@@ -107,13 +182,18 @@ def _runs(
     )
 
 
-def _run_instance(path: Path, parametrizations: dict[int, Parameters], cutoff: float, seed: int) -> list[RunTime]:
-    """Some parametrizations on one instance; what comes out, times apart, depends on its name and the seed alone."""
-    formula = read_formula(path)
-    solve(formula, steps=1)  # compile, or load what was compiled, before the clock runs
+def _run_instance(
+    path: Path, parametrizations: dict[int, Parameters], cutoff: float, seed: int
+) -> tuple[Path, list[RunTime] | InputError]:
+    """The runs on one instance, or why it cannot be read."""
+    try:
+        formula = read_formula(path)
+    except InputError as error:
+        return path, error
+    solve(formula, steps=1)  # compile, or load what was compiled, before time is measured
     lines = []
     for i, parameters in parametrizations.items():
-        own = np.random.SeedSequence((seed, zlib.crc32(path.name.encode()), i)).generate_state(1)[0]
-        found = solve(formula, parameters, seed=int(own), seconds=cutoff)
+        own_seed = np.random.SeedSequence((seed, zlib.crc32(path.name.encode()), i)).generate_state(1)[0]
+        found = solve(formula, parameters, seed=int(own_seed), seconds=cutoff)
         lines.append(RunTime(path.name, i, round(min(found.seconds, cutoff), 5), found.steps, found.solved))
-    return lines
+    return path, lines

@@ -1,15 +1,17 @@
 """SAPS, scaling and probabilistic smoothing (Hutter, Tompkins and Hoos 2002): a local search for models of a formula.
 
-A step looks at the variables of unsatisfied clauses and flips the one that lowers the sum of penalties of unsatisfied
-clauses most. Where none lowers it by more than 0.1, it flips any variable with probability wp, and otherwise changes
-the penalties: with probability ps it smooths all of them, then it multiplies those of unsatisfied clauses by alpha.
+Each clause has a penalty. A step looks at the variables in unsatisfied clauses and flips the one that lowers the total
+penalty of unsatisfied clauses most. If none lowers it by more than 0.1, the step flips a random variable with
+probability wp, and otherwise changes the penalties: with probability ps it smooths all of them, then it multiplies
+those of unsatisfied clauses by alpha.
 
-Smoothing is as in the ubcsat solver, w + (1 - rho) mean, for which the paper's parameters were drawn; up to a common
-factor this is the published rho w + (1 - rho) mean with 1 / (2 - rho) in the place of rho.
+Smoothing follows ubcsat, the solver for which the paper's parameters were drawn: w + (1 - rho) mean. Up to a common
+factor this is the published rho w + (1 - rho) mean with 1 / (2 - rho) in place of rho.
 
-It is cheap here. Adding the same to every penalty is kept as one number, the offset: the penalty of clause c is
-base[c] + offset, the score of variable v is sums[v] + offset counts[v], where sums and counts add up, with their sign,
-the bases and the numbers of the clauses that a flip breaks or makes. So a smoothing costs O(1) instead of O(clauses).
+Smoothing takes O(1) here instead of O(clauses), because adding the same number to every penalty only changes one
+number, the offset: the penalty of clause c is base[c] + offset. The score of variable v is sums[v] + offset counts[v],
+where sums adds up the bases of the clauses that flipping v breaks, minus those of the clauses that it makes, and counts
+the numbers of such clauses.
 """
 
 from dataclasses import dataclass
@@ -24,15 +26,27 @@ from preselect.compiling import compiled
 from preselect.errors import InputError
 from preselect.sat.dimacs import Formula
 
-_THRESHOLD = -0.1  # a flip must lower the penalties by more than this
-_TIE = 1e-9  # scores that differ by less are equal up to rounding
+_THRESHOLD = -0.1  # a flip must lower the penalties by more
+_TIE = 1e-9  # scores that differ by less are taken as equal
 _LARGEST_PENALTY = 1000.0
 _FIRST_STEPS, _SECONDS_AT_A_TIME = 1000, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Growth of penalties (alpha), smoothing: how much (rho) and how often (ps), random flips: how often (wp)."""
+    """Parameters of SAPS.
+
+    Parameters
+    ----------
+    alpha : float, default 1.3
+        The factor by which penalties of unsatisfied clauses grow, above 0.
+    rho : float, default 0.8
+        How little penalties are smoothed, from -1 to 1: w becomes w + (1 - rho) mean, and 1 leaves them as they are.
+    ps : float, default 0.05
+        The probability of smoothing in a step that changes penalties.
+    wp : float, default 0.01
+        The probability of flipping a random variable in a step that finds no better one.
+    """
 
     alpha: float = 1.3
     rho: float = 0.8
@@ -51,7 +65,17 @@ DEFAULT = Parameters()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run: a model, as one boolean per variable, or none within the limits."""
+    """The result of a run.
+
+    Parameters
+    ----------
+    model : array of bool or None
+        The value of each variable in the model found, or None if none was found within the limits.
+    steps : int
+        The number of steps taken.
+    seconds : float
+        The processor time used, in seconds.
+    """
 
     model: NDArray[np.bool_] | None
     steps: int
@@ -71,16 +95,28 @@ def solve(
     steps: int | None = None,
     seconds: float | None = None,
 ) -> Run:
-    """Search from a random assignment until a model is found or a limit is reached; without limits, for ever.
+    """Search from a random assignment until a model is found or a limit is reached.
 
-    A formula without models is not found out, unless it has an empty clause: SAPS only ever answers yes. Seconds are
-    those of the processor, set-up included, so that a busy machine does not count; the limit is looked at every 20 ms
-    or so.
+    SAPS cannot show that a formula has no model: without limits it searches for one for ever, unless there is an empty
+    clause.
+
+    Parameters
+    ----------
+    formula : Formula
+        The formula to find a model of.
+    parameters : Parameters, default Parameters()
+        The parameters of SAPS.
+    seed : int, default 0
+        The seed of the random numbers, not negative. Equal seeds take equal steps.
+    steps : int, optional
+        Give up after this number of steps.
+    seconds : float, optional
+        Give up after this much processor time, set-up included, which is checked about every 20 ms.
     """
     began = thread_time()
     most_steps = np.iinfo(np.int64).max if steps is None else integer(steps, "steps", 0)
     most_seconds = np.inf if seconds is None else number(seconds, "seconds", least=0.0)
-    if np.any(formula.starts[1:] == formula.starts[:-1]):  # an empty clause: there is nothing to search for
+    if np.any(formula.starts[1:] == formula.starts[:-1]):  # an empty clause: there is no model
         return Run(None, 0, thread_time() - began)
     search = Search(formula, parameters, integer(seed, "seed", 0))
     at_a_time = _FIRST_STEPS
@@ -95,29 +131,39 @@ def solve(
 
 
 class _State(NamedTuple):
-    """Everything that a search changes or looks at, for the compiled functions."""
+    """All data of a search, for the compiled functions."""
 
-    variables: NDArray[np.uint32]  # of all literals, clause after clause
+    variables: NDArray[np.uint32]  # of all literals, clause by clause
     signs: NDArray[np.bool_]
     starts: NDArray[np.uint64]
-    occurrences: NDArray[np.uint32]  # clauses of literal after literal; that of v has number 2v, its negation 2v + 1
+    occurrences: NDArray[np.uint32]  # clauses by literal, where v has number 2v and its negation 2v + 1
     places: NDArray[np.uint64]
     random: NDArray[np.uint64]
     assignment: NDArray[np.bool_]
     true: NDArray[np.int32]  # true literals of each clause
-    critical: NDArray[np.uint32]  # sum of their variables: if there is one only, its variable
+    critical: NDArray[np.uint32]  # sum of their variables, so that it is the variable if there is only one
     base: NDArray[np.float64]
     sums: NDArray[np.float64]
     counts: NDArray[np.int32]
-    unsatisfied: NDArray[np.uint32]  # the clauses, and at the end their number
-    where: NDArray[np.uint32]  # place of each clause among them
+    unsatisfied: NDArray[np.uint32]  # the clauses, and as the last element their number
+    where: NDArray[np.uint32]  # the place of each clause among them
     numbers: NDArray[np.float64]  # the offset, and the sum of all penalties
-    seen: NDArray[np.int64]  # last step in which a variable was looked at
+    seen: NDArray[np.int64]  # the last step that looked at each variable
     ties: NDArray[np.uint32]
 
 
 class Search:
-    """A search that can be run step by step."""
+    """A search that can be run step by step.
+
+    Parameters
+    ----------
+    formula : Formula
+        The formula to find a model of, without empty clauses.
+    parameters : Parameters
+        The parameters of SAPS.
+    seed : int
+        The seed of the random numbers, not negative.
+    """
 
     def __init__(self, formula: Formula, parameters: Parameters, seed: int) -> None:
         self.formula, self.parameters = formula, parameters
@@ -126,7 +172,7 @@ class Search:
             np.abs(formula.literals).astype(np.uint32),
             formula.literals > 0,
             formula.starts.astype(np.uint64),
-            *_occurrences(formula),
+            *_find_occurrences(formula),
             np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1),
             np.zeros(n + 1, dtype=np.bool_),
             np.zeros(m, dtype=np.int32),
@@ -149,29 +195,37 @@ class Search:
         return bool(self._state.unsatisfied[-1] == 0)
 
     def run(self, steps: int) -> None:
-        """Go on for so many steps, or until a model is found."""
+        """Take `steps` further steps, fewer if a model is found."""
         p = self.parameters
         self.steps += _run(self._state, p.alpha, p.rho, p.ps, p.wp, self.steps, steps)
 
     def model(self) -> NDArray[np.bool_]:
-        """The assignment found, verified."""
+        """The model that was found, verified."""
         values = self._state.assignment[1:].copy()
         if not is_model(self.formula, values):
-            raise RuntimeError("SAPS answered with an assignment that is not a model; please report this")
+            raise RuntimeError("SAPS found an assignment that is not a model; please report this bug")
         return values
 
 
 def is_model(formula: Formula, values: NDArray[np.bool_]) -> bool:
-    """Whether every clause has a true literal."""
+    """Whether an assignment makes every clause true.
+
+    Parameters
+    ----------
+    formula : Formula
+        The formula.
+    values : array of bool
+        The value of each variable.
+    """
     if len(values) != formula.variables:
-        raise InputError(f"values must be one per variable, {formula.variables}, got {len(values)}")
+        raise InputError(f"{len(values)} values for {formula.variables} variables; give one for each")
     true = values[np.abs(formula.literals) - 1] == (formula.literals > 0)
     before = np.concatenate(([0], np.cumsum(true)))
     return bool(np.all(before[formula.starts[1:]] > before[formula.starts[:-1]]))
 
 
-def _occurrences(formula: Formula) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """Clauses in which each literal occurs, and where those of each literal begin."""
+def _find_occurrences(formula: Formula) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """The clauses in which each literal occurs, and where those of each literal begin."""
     index = 2 * np.abs(formula.literals) + (formula.literals < 0)
     clauses = np.repeat(np.arange(formula.clauses, dtype=np.uint32), np.diff(formula.starts))
     places = np.zeros(2 * formula.variables + 3, dtype=np.uint64)
@@ -180,12 +234,12 @@ def _occurrences(formula: Formula) -> tuple[NDArray[np.uint32], NDArray[np.uint6
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
-# Numbers are unsigned where they are used as an index, because a signed one is checked for being negative.
+# Indices are unsigned, because signed ones are checked for being negative.
 
 
 @compiled
-def _uniform(random: NDArray[np.uint64]) -> float:
-    """A number in [0, 1): xorshift64*."""
+def _draw_uniform(random: NDArray[np.uint64]) -> float:
+    """A random number in [0, 1), by xorshift64*."""
     x = random[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -196,9 +250,9 @@ def _uniform(random: NDArray[np.uint64]) -> float:
 
 @compiled
 def _start(s: _State) -> None:
-    """A random assignment, all penalties 1."""
+    """Start from a random assignment and penalties 1."""
     for v in range(1, s.assignment.shape[0]):
-        s.assignment[v] = _uniform(s.random) < 0.5
+        s.assignment[v] = _draw_uniform(s.random) < 0.5
     for c in range(s.true.shape[0]):
         for j in range(s.starts[c], s.starts[c + 1]):
             v = s.variables[j]
@@ -227,7 +281,7 @@ def _remove_unsatisfied(s: _State, c: Any) -> None:
 
 @compiled
 def _rescore(s: _State) -> None:
-    """Sums and counts from scratch."""
+    """Compute sums and counts from scratch."""
     s.sums[:] = 0.0
     s.counts[:] = 0
     for c in range(s.true.shape[0]):
@@ -249,14 +303,14 @@ def _flip(s: _State, v: Any) -> None:
         c = np.uint64(s.occurrences[place])
         w = s.base[c]
         s.true[c] += 1
-        if s.true[c] == 1:  # satisfied at last: nobody makes it any more, and v alone would break it
+        if s.true[c] == 1:  # no flip makes it any more, and flipping v would break it
             _remove_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] += w
                 s.counts[s.variables[j]] += 1
             s.sums[v] += w
             s.counts[v] += 1
-        elif s.true[c] == 2:  # the variable that held it alone breaks it no more
+        elif s.true[c] == 2:  # the variable that alone satisfied it does not break it any more
             s.sums[s.critical[c]] -= w
             s.counts[s.critical[c]] -= 1
         s.critical[c] += np.uint32(v)
@@ -265,7 +319,7 @@ def _flip(s: _State, v: Any) -> None:
         w = s.base[c]
         s.true[c] -= 1
         s.critical[c] -= np.uint32(v)
-        if s.true[c] == 0:  # any of its variables makes it, v breaks it no more
+        if s.true[c] == 0:  # any of its variables makes it now, and v does not break it any more
             _add_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] -= w
@@ -278,8 +332,8 @@ def _flip(s: _State, v: Any) -> None:
 
 
 @compiled
-def _best_flip(s: _State, stamp: int) -> tuple[float, int]:
-    """The least score of a variable in an unsatisfied clause, and how many have it; they are put into `ties`."""
+def _find_best_flips(s: _State, stamp: int) -> tuple[float, int]:
+    """The least score of the variables in unsatisfied clauses, and how many have it; `ties` begins with these."""
     offset, least, tied = s.numbers[0], np.inf, 0
     for place in range(s.unsatisfied[-1]):
         c = np.uint64(s.unsatisfied[place])
@@ -318,7 +372,7 @@ def _change_penalties(s: _State, alpha: float, rho: float, smooth: bool) -> None
 
 @compiled
 def _rescale(s: _State) -> None:
-    """Divide all penalties by the largest that is allowed, and undo the rounding of many small changes."""
+    """Divide all penalties by the largest that is allowed, and remove accumulated rounding errors."""
     total = 0.0
     for c in range(s.true.shape[0]):
         s.base[c] = (s.base[c] + s.numbers[0]) / _LARGEST_PENALTY
@@ -330,15 +384,15 @@ def _rescale(s: _State) -> None:
 
 @compiled
 def _run(s: _State, alpha: float, rho: float, ps: float, wp: float, before: int, steps: int) -> int:
-    """Steps until a model is found, at most so many; answers how many."""
+    """Take at most `steps` steps, fewer if a model is found; returns how many were taken."""
     for step in range(steps):
         if s.unsatisfied[-1] == 0:
             return step
-        least, tied = _best_flip(s, before + step + 1)
+        least, tied = _find_best_flips(s, before + step + 1)
         if least < _THRESHOLD:
-            _flip(s, s.ties[int(_uniform(s.random) * tied)])
-        elif _uniform(s.random) < wp:
-            _flip(s, np.uint32(1 + int(_uniform(s.random) * (s.assignment.shape[0] - 1))))
+            _flip(s, s.ties[int(_draw_uniform(s.random) * tied)])
+        elif _draw_uniform(s.random) < wp:
+            _flip(s, np.uint32(1 + int(_draw_uniform(s.random) * (s.assignment.shape[0] - 1))))
         else:
-            _change_penalties(s, alpha, rho, _uniform(s.random) < ps)
+            _change_penalties(s, alpha, rho, _draw_uniform(s.random) < ps)
     return steps
