@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from preselect.errors import InputError
-from preselect.race.supervision import LEVELS, Racer, supervise
+from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 
 MOST_MILLISECONDS = 60.0  # median of sleeping racers at k = 4
 RACES, IN_A_ROW = 12, 1000
@@ -28,7 +28,7 @@ def alone(command):
 def race(command, k, folder, level, seed=0):
     racers = [Racer("winner", command), *(Racer(f"loser {i}", LOSER[command]) for i in range(k - 1))]
     start = time.perf_counter()
-    result = supervise(racers, folder=folder, seconds=60, seed=seed, level=level)
+    result = Supervision(racers, Limits(60), folder=folder, seed=seed, level=level).run()
     seconds = time.perf_counter() - start
     if result.winner != "winner" or result.infrastructure:
         raise RuntimeError(result)
@@ -53,7 +53,7 @@ def ninetieth(values):
 def available(folder):
     for level in LEVELS:
         try:
-            supervise([Racer("probe", ("true",))], folder=folder, seconds=60, level=level)
+            Supervision([Racer("probe", ("true",))], Limits(60), folder=folder, level=level).run()
         except InputError as error:
             print(error)
         else:
@@ -62,9 +62,9 @@ def available(folder):
 
 def in_a_row(folder, level):
     before, start = len(os.listdir("/proc/self/fd")), time.perf_counter()
-    racers = [Racer(name, ("false",), answers=(1,)) for name in "ab"]
+    racers = [Racer(name, ("false",), exit_codes=(1,)) for name in "ab"]
     for seed in range(IN_A_ROW):
-        if supervise(racers, folder=folder, seconds=60, seed=seed, level=level).winner is None:
+        if Supervision(racers, Limits(60), folder=folder, seed=seed, level=level).run().winner is None:
             raise RuntimeError("nobody won")
     each = 1000 * (time.perf_counter() - start) / IN_A_ROW
     return each, len(os.listdir("/proc/self/fd")) - before

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from preselect import PreselectError
-from preselect.race import Races
+from preselect.race import RaceSession
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.sat import dimacs
 from preselect.sat.colouring import Colouring
@@ -35,13 +35,13 @@ def main():
         files = list(instances(options.out / "cnf", options.count))
         if not pool.exists():
             write_pool(pool, find_solvers(path=""), seconds=20)
-        with Races(pool) as races:
+        with RaceSession(pool) as session:
             for file in files:
-                raced = races.run(file)
+                raced = session.run(file)
                 print(f"{file.name}: {raced.winner or 'nobody'} in {raced.seconds:.1f} s, of {', '.join(raced.chosen)}")
     except (PreselectError, OSError) as error:
         sys.exit(f"race: {error}")
-    print(f"\npool and journal: {pool}, {races.pool.journal}; more: preselect race report {pool}")
+    print(f"\npool and journal: {pool}, {session.pool.journal}; more: preselect race report {pool}")
 
 
 if __name__ == "__main__":

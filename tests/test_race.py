@@ -1,4 +1,4 @@
-"""The learning race: what is chosen, learnt and kept, what of ours teaches nothing, and the library's two forms."""
+"""Races that learn: what is chosen, learnt and kept, when a race is void, blocking and asynchronous forms."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ import os
 import pytest
 
 from preselect import InputError, PreselectError
-from preselect.race import Races, race, race_async, read_pool
+from preselect.race import RaceSession, race, race_async, read_pool
 from preselect.race.summary import summarize_races
 from preselect.store import Journal, read_rounds, verify
 
@@ -36,16 +36,16 @@ def test_the_first_right_answer_wins_and_is_learnt(pool, formula):
     assert told["after"] == raced.seconds / told["details"]["limit"] > 0.0
     assert raced.output == b"s SATISFIABLE\nv 1 2 0\n"
     assert raced.seconds < 20
-    assert {finish.name: str(finish.status) for finish in raced.finishes} == {"quick": "won", "slow": "killed"}
+    assert {finish.name: finish.status for finish in raced.finishes} == {"quick": "won", "slow": "killed"}
     assert outcomes(path) == [("winner", ["quick"])]
 
 
-def test_racing_learns_whom_to_race(pool, formula):
+def test_racing_learns_which_arm_to_race(pool, formula):
     """Of five arms only one ever answers: races of one find it, because failures teach too, and keep to it."""
     able = "arm3"
     path = pool({f"arm{i}": RIGHT if f"arm{i}" == able else "exit 1" for i in range(5)}, head="k = 1")
-    with Races(path) as races:
-        chosen = [races.run(formula).chosen[0] for _ in range(30)]
+    with RaceSession(path) as session:
+        chosen = [session.run(formula).chosen[0] for _ in range(30)]
     assert chosen[-10:] == [able] * 10
     assert verify(read_pool(path).journal).equal
 
@@ -54,10 +54,10 @@ def test_a_wrong_answer_does_not_end_the_race(pool, formula):
     path = pool({"liar": WRONG, "honest": f"sleep 0.3; {RIGHT}"})
     raced = race(path, formula)
     assert raced.winner == "honest"
-    assert {finish.name: str(finish.status) for finish in raced.finishes}["liar"] == "wrong answer"
+    assert {finish.name: finish.status for finish in raced.finishes}["liar"] == "wrong answer"
 
 
-def test_nobody_in_time_is_no_winner(pool, formula):
+def test_no_answer_in_time_is_no_winner(pool, formula):
     path = pool({"one": "sleep 30", "other": "exit 3"}, seconds=0.5)
     raced = race(path, formula)
     assert (raced.winner, raced.answer, raced.output, raced.void) == (None, None, b"", None)
@@ -76,19 +76,19 @@ def test_a_command_that_cannot_be_started_makes_the_race_void_but_not_the_answer
 def test_an_arm_that_cannot_be_started_is_not_chosen_again(pool, formula):
     path = pool({"quick": RIGHT, "other": RIGHT, "gone": ""})
     path.write_text(path.read_text().replace('["/bin/sh", "-c", "", "{instance}"]', '["no-such-solver", "{instance}"]'))
-    with Races(path) as races:
-        raced = [races.run(formula) for _ in range(8)]
+    with RaceSession(path) as session:
+        raced = [session.run(formula) for _ in range(8)]
         assert sum("gone" in one.chosen for one in raced) <= 1
-        races.pool = races.pool.changed(k=3)
-        with pytest.raises(PreselectError, match=r"k=3 arms of .* must be such that they can be started, got 2: gone"):
-            races.run(formula)
+        session.pool = session.pool.override(k=3)
+        with pytest.raises(PreselectError, match=r"k=3, but only 2 arms of .* can be started: gone: no such command"):
+            session.run(formula)
 
 
-def test_a_verifier_that_is_too_slow_is_our_fault_and_teaches_nothing(pool, formula):
+def test_a_verifier_that_is_too_slow_makes_the_race_void(pool, formula):
     slow = 'success = { verifier = ["/bin/sh", "-c", "sleep 30", "{output}"] }'
     path = pool({"one": RIGHT}, seconds=1, one=slow)
     raced = race(path, formula)
-    assert (raced.winner, str(raced.finishes[0].status)) == (None, "infrastructure error")
+    assert (raced.winner, raced.finishes[0].status) == (None, "infrastructure error")
     assert "not verified in time" in raced.void
     assert outcomes(path) == [("void", [])]
 
@@ -105,19 +105,19 @@ def test_two_races_at_a_time_are_refused(pool, formula):
     path = pool({"one": f"sleep 0.5; {RIGHT}"})
 
     async def both():
-        with Races(path) as races:
-            return await asyncio.gather(races.run_async(formula), races.run_async(formula), return_exceptions=True)
+        with RaceSession(path) as session:
+            return await asyncio.gather(session.run_async(formula), session.run_async(formula), return_exceptions=True)
 
     first, second = asyncio.run(both())
     assert first.winner == "one"
-    assert "a race must have ended before the next begins" in str(second)
+    assert "this session is racing already" in str(second)
 
 
 def test_what_a_former_process_left_unfinished_is_void(pool, formula):
     path = pool({"one": RIGHT, "other": RIGHT})
-    with Races(path) as races:
-        races.run(formula)
-        races.learner.select(dict.fromkeys(races.learner.preselector.context), 2)
+    with RaceSession(path) as session:
+        session.run(formula)
+        session.learner.select(dict.fromkeys(session.learner.preselector.context), 2)
     race(path, formula)
     assert [kind for kind, _ in outcomes(path)] == ["winner", "void", "winner"]
 
@@ -135,10 +135,15 @@ def test_arms_join_and_leave_with_the_pool(pool, formula):
 @pytest.mark.parametrize(
     ("head", "more", "features", "message"),
     [
-        ('policy = "cppl"', "", 'from = "sat"', "policy must be .*newton.* with which .* was begun, got 'cppl'"),
-        ("seed = 3", "", 'from = "sat"', "seed must be 0, with which .* was begun, got 3"),
-        ("", "features = {x = 2}", 'from = "sat"', "features of a must be {'x': 1.0}, .* got {'x': 2.0}"),
-        ("", "", 'from = "none"', "features must be .*nvars.* got \\[\\]; name another journal"),
+        ('policy = "cppl"', "", 'from = "sat"', "policy is 'cppl', but .* was started with 'newton.*; restore it"),
+        ("seed = 3", "", 'from = "sat"', "seed is 3, but .* was started with 0; restore it"),
+        (
+            "",
+            "features = {x = 2}",
+            'from = "sat"',
+            "the features of arm a are {'x': 2.0}, but .* has {'x': 1.0}; restore",
+        ),
+        ("", "", 'from = "none"', "the features are \\[\\], but .* was started with .*nvars.*; restore"),
     ],
 )
 def test_a_journal_that_does_not_fit_the_pool_is_not_touched(pool, formula, head, more, features, message):
@@ -155,14 +160,14 @@ def test_features_that_cannot_be_had_are_missing_if_their_names_are_known(pool, 
     command.write_text("#!/bin/sh\necho '{\"size\": 3}'\n")
     command.chmod(0o755)
     path = pool({"a": RIGHT, "b": RIGHT}, features='from = "command"\ncommand = ["./features", "{instance}"]')
-    with Races(path) as races:
-        assert races.run(formula).warning is None
+    with RaceSession(path) as session:
+        assert session.run(formula).warning is None
         command.write_text("#!/bin/sh\necho broken; exit 1\n")
-        raced = races.run(formula)
+        raced = session.run(formula)
     assert raced.winner is not None
     assert "raced without features" in raced.warning
     assert race(path, formula).warning is not None  # the journal knows their names
-    with pytest.raises(InputError, match="features"):  # nobody knows their names before the first race
+    with pytest.raises(InputError, match="features"):  # their names are unknown before the first race
         race(
             pool(
                 {"a": RIGHT},
@@ -173,15 +178,15 @@ def test_features_that_cannot_be_had_are_missing_if_their_names_are_known(pool, 
         )
 
 
-def test_an_interrupted_race_is_void_and_leaves_nobody_behind(pool, formula):
+def test_an_interrupted_race_is_void_and_leaves_no_process(pool, formula):
     path = pool({"one": "sleep 60", "other": "sleep 60"}, seconds=100)
 
     def interrupt(standings):
         if standings and standings[0].seconds > 0.1:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), Races(path) as races:
-        races.run(formula, watch=interrupt)
+    with pytest.raises(KeyboardInterrupt), RaceSession(path) as session:
+        session.run(formula, watch=interrupt)
     assert outcomes(path) == [("void", [])]
 
 
@@ -220,7 +225,7 @@ def test_a_cancelled_race_is_void(pool, formula):
 
 def test_an_instance_that_is_not_there_is_an_error_before_anything_is_written(pool, tmp_path):
     path = pool({"one": RIGHT})
-    with pytest.raises(InputError, match=r"instance must be a file, got .*gone\.cnf"):
+    with pytest.raises(InputError, match=r"cannot race on '.*gone\.cnf': there is no such file"):
         race(path, tmp_path / "gone.cnf")
     assert not read_pool(path).journal.exists()
 
@@ -234,8 +239,8 @@ def test_the_summary_counts_only_what_is_known(pool, formula):
     """An arm that was killed may have needed a moment more or for ever: nothing is saved for certain. One that failed
     would have used up its time."""
     path = pool({"quick": f"sleep 0.2; {RIGHT}", "killed": "sleep 60", "failed": "exit 1"}, head="k = 3", seconds=50)
-    with Races(path) as races:
-        raced = [races.run(formula), races.run(formula)]
+    with RaceSession(path) as session:
+        raced = [session.run(formula), session.run(formula)]
     with Journal.read(read_pool(path).journal) as journal:
         summary = summarize_races(read_rounds(journal))
     seconds = sum(one.seconds for one in raced)

@@ -22,13 +22,13 @@ import numpy as np
 
 import preselect
 from preselect.errors import InputError
-from preselect.race import Pool, Races, read_pool
-from preselect.race.answers import checker
-from preselect.race.instance_features import Instance, features_of
+from preselect.race import Pool, RaceSession, read_pool
+from preselect.race.answers import make_check
+from preselect.race.instance_features import Instance, compute_features
 from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import summarize_races
-from preselect.race.supervision import supervise
+from preselect.race.supervision import Supervision
 from preselect.reports.figures import BLACK, BLUE, GREEN, PURPLE, VERMILION, label_axes, new_figure, to_png
 from preselect.store import Journal, read_rounds
 
@@ -71,18 +71,11 @@ def measure_alone(pool: Pool, path: Path, out: Path) -> None:
 
 def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str, float, str, float]:
     """Run an arm alone and give its line of the table. All arms get the same seed on an instance."""
-    seed, limits = zlib.crc32(path.name.encode()) >> 1, pool.limits
-    result = supervise(
-        [pool.racer(arm, path, seed)],
-        folder=folder,
-        seconds=limits.seconds,
-        memory=limits.memory,
-        output=limits.output,
-        check=checker(pool, Instance(path)),
-    )
+    racer = pool.make_racer(arm, path, seed=zlib.crc32(path.name.encode()) >> 1)
+    result = Supervision([racer], pool.limits, folder=folder, check=make_check(pool, Instance(path))).run()
     if result.infrastructure:
         raise InputError(f"{arm} could not run: {result.infrastructure}; try `preselect race check`")
-    return path.name, arm, round(result.seconds, 5), str(result.finishes[0].status), limits.seconds
+    return path.name, arm, round(result.seconds, 5), result.finishes[0].status, pool.limits.seconds
 
 
 def read_singles(path: Path, limit: float) -> dict[str, dict[str, Outcome]]:
@@ -121,14 +114,14 @@ def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> N
     """Race what is missing in one order; the two kinds of races take turns in being first."""
     journals = [setup(pool, out, order) for setup in SETUPS.values()]
     done = [read_races(one.journal) for one in journals]
-    with Races(journals[0]) as first, Races(journals[1]) as second:
+    with RaceSession(journals[0]) as first, RaceSession(journals[1]) as second:
         for place, path in enumerate(paths):
             show(f"order {order + 1}, {place + 1}/{len(paths)}: {path.name}")
             measure_alone(pool, path, out / "singles.csv")
             turns = [(first, done[0]), (second, done[1])]
-            for races, already in turns if place % 2 else reversed(turns):
+            for session, already in turns if place % 2 else reversed(turns):
                 if path.name not in already:
-                    races.run(path)
+                    session.run(path)
 
 
 def collect_run(pool: Pool, paths: Sequence[Path]) -> Run:
@@ -276,7 +269,7 @@ def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, se
     """Measure what is missing, write tables and figure, and give the tables."""
     limit, names = pool.limits.seconds, sorted(path.name for path in instances)
     sequences = [shuffle(instances, seed, order) for order in range(orders)]
-    features_of(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
+    compute_features(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
     for order, paths in enumerate(sequences):
         measure_order(pool, paths, out, order)
     shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, no longer needed

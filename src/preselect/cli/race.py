@@ -18,12 +18,12 @@ from rich.text import Text
 
 from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
 from preselect.errors import InputError
-from preselect.race import RaceResult, Races, read_pool
-from preselect.race.check import try_arms
+from preselect.race import RaceResult, RaceSession, read_pool
+from preselect.race.check import check_arms
 from preselect.race.outputs import OutputFolder
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import RaceSummary, summarize_races
-from preselect.race.supervision import Standing, Watch
+from preselect.race.supervision import Standing, Status, Watch
 from preselect.store import Journal, read_rounds
 
 _EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed
@@ -74,13 +74,13 @@ def init(pool: Path, k: int | None, seconds: float) -> None:
 def check(pool: Path, instance: Path | None, style: str) -> None:
     """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is."""
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
-        trials = try_arms(read_pool(pool), Path(folder), instance=instance)
+        checks = check_arms(read_pool(pool), Path(folder), instance=instance)
     if style == "json":
-        click.echo(json.dumps([trial._asdict() for trial in trials], indent=2))
+        click.echo(json.dumps([each._asdict() for each in checks], indent=2))
     else:
-        for trial in trials:
-            click.echo(f"{'ok   ' if trial.ok else 'wrong'}  {trial.arm}: {trial.said}")
-    if not all(trial.ok for trial in trials):
+        for each in checks:
+            click.echo(f"{'ok   ' if each.ok else 'wrong'}  {each.arm}: {each.message}")
+    if not all(each.ok for each in checks):
         sys.exit(1)
 
 
@@ -124,14 +124,14 @@ def run(
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
-    setting = read_pool(pool).changed(k=k, seconds=seconds)
+    setting = read_pool(pool).override(k=k, seconds=seconds)
     files = list_files(instances)
     require_apart(output, inbox, instances)
     batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style)
     log = _Log()
-    with Races(setting) as races, _explain_interrupt(setting.journal, log, inbox):
+    with RaceSession(setting) as session, _explain_interrupt(setting.journal, log, inbox):
         for place, file in enumerate(iterate_files(files, inbox), start=1):
-            _race_one(races, file, batch, log, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
+            _race_one(session, file, batch, log, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
     _print_summary(setting.journal, log)
     if log.failed:
         raise InputError(f"{_count(log.failed, 'instance')} could not be raced; see above")
@@ -185,13 +185,13 @@ class _Log:
         self.failed += result.void is not None and result.winner is None
 
 
-def _race_one(races: Races, file: Path, batch: _Batch, log: _Log, place: str) -> None:
+def _race_one(session: RaceSession, file: Path, batch: _Batch, log: _Log, place: str) -> None:
     """Race on a file and print what there is to say; only if it is the single one may its error end the command."""
     try:
         if batch.output is not None:
             batch.output.require_free(file)
         with _show_standings(file) as watch:
-            result = races.run(file, watch=watch)
+            result = session.run(file, watch=watch)
         log.add(result)
         _print_result(result, place)
         _write_answer(result, batch)
@@ -244,7 +244,7 @@ def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
 def _print_result(result: RaceResult, place: str) -> None:
     click.echo(f"{place} {make_printable(result.instance)}: {_describe(result)}", err=True)
     for finish in result.finishes:
-        if finish.status in ("wrong answer", "crashed", "memory"):
+        if finish.status in (Status.WRONG_ANSWER, Status.CRASHED, Status.MEMORY):
             click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
     for problem in (result.void and f"nothing was learnt: {result.void}", result.warning):
         if problem:
@@ -302,10 +302,7 @@ def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
         "level": result.level,
         "void": result.void,
         "warning": result.warning,
-        "racers": [
-            {**finish._asdict(), "output": None, "errors": None, "status": str(finish.status)}
-            for finish in result.finishes
-        ],
+        "racers": [{**finish._asdict(), "output": None, "errors": None} for finish in result.finishes],
         "output": written,
     }
 

@@ -1,8 +1,8 @@
-"""Whether an answer of a SAT solver can be right: the built-in verifier `"model"` of a pool.
+"""Checking the answers of SAT solvers: the built-in verifier `"model"` of a pool.
 
-A model is looked up in the output's `v` lines and put into every clause. Variables that it leaves out count as false,
-and its end, the 0, may be missing: what satisfies all clauses is a model, however it was written. That there is no
-model is taken on the solver's word; who wants proof names a proof checker as the verifier.
+The model is read from the `v` lines of the output and tried on every clause. Variables that it leaves out are false,
+and the final 0 may be missing: whatever satisfies all clauses is a model. That a formula is unsatisfiable is taken on
+trust; to have proofs checked, use a proof checker as the verifier.
 """
 
 import re
@@ -16,100 +16,99 @@ from preselect.race.pool import Pool
 from preselect.race.supervision import Check, Racer
 from preselect.sat.dimacs import Formula
 
-_SATISFIABLE, _UNSATISFIABLE = "SATISFIABLE", "UNSATISFIABLE"
-_MEANING = {10: _SATISFIABLE, 20: _UNSATISFIABLE}  # of exit codes, as the SAT competitions agreed
+SATISFIABLE, UNSATISFIABLE = "SATISFIABLE", "UNSATISFIABLE"
 
+_ANSWER_OF_EXIT_CODE = {10: SATISFIABLE, 20: UNSATISFIABLE}  # the convention of the SAT competitions
 _STATUS_LINE = re.compile(rb"^s[ \t]+([^\r\n]*)", re.MULTILINE)
 _VALUE_LINE = re.compile(rb"^v(?:[ \t]([^\n]*))?\r?$", re.MULTILINE)
-_PARTS_OF_NUMBERS = b"0123456789- \t\r"
-_MISPLACED_MINUS = re.compile(rb"-(?:(?!\d)|(?<=\d-))")  # no digit after it, or one before; begins with a byte: fast
+_CHARACTERS_OF_NUMBERS = b"0123456789- \t\r"
+_MISPLACED_MINUS = re.compile(rb"-(?:(?!\d)|(?<=\d-))")  # begins with a literal byte, so that searching is fast
 
 
-def checker(pool: Pool, instance: Instance) -> Check | None:
-    """What checks answers on an instance, for the arms whose verifier is "model"; None if no arm's is."""
-    checked = {name for name, arm in pool.arms.items() if arm.success.verifier == "model"}
-    if not checked:
+def make_check(pool: Pool, instance: Instance) -> Check | None:
+    """Return a function that checks answers on an instance for the arms whose verifier is "model"; None without any."""
+    names = {name for name, arm in pool.arms.items() if arm.success.verifier == "model"}
+    if not names:
         return None
 
     def check(racer: Racer, output: Path, exit_code: int) -> str | None:
-        return wrong_model(instance.formula, output, exit_code) if racer.name in checked else None
+        return find_error(instance.formula, output, exit_code) if racer.name in names else None
 
     return check
 
 
-def wrong_model(formula: Formula, output: Path, exit_code: int | None = None) -> str | None:
-    """Why an answer is wrong, or None if nothing speaks against it; the exit code must fit if it is known."""
+def find_error(formula: Formula, output: Path, exit_code: int | None = None) -> str | None:
+    """Return why an answer is wrong, or None; an exit code must agree with the output."""
     content = output.read_bytes()
-    said = stated(content)
-    meant = _MEANING.get(exit_code) if exit_code is not None else None
-    if len(said) != 1:
-        lines = " and ".join(f"'s {word}'" for word in said[:3]) or "none"
-        return f"its output must have one answer, 's {_SATISFIABLE}' or 's {_UNSATISFIABLE}', got {lines}"
-    if said[0] not in _MEANING.values():
-        return f"its output must say 's {_SATISFIABLE}' or 's {_UNSATISFIABLE}', got 's {said[0]}'"
-    if meant not in (None, said[0]):
-        return f"exit code {exit_code} means {meant}, but its output says 's {said[0]}'"
-    return None if said[0] == _UNSATISFIABLE else _wrong_values(formula, content)
+    statuses = read_statuses(content)
+    if len(statuses) != 1 or statuses[0] not in (SATISFIABLE, UNSATISFIABLE):
+        found = " and ".join(f"'s {status}'" for status in statuses[:3]) or "no s line"
+        return f"its output has {found} instead of either 's {SATISFIABLE}' or 's {UNSATISFIABLE}'"
+    meaning = None if exit_code is None else _ANSWER_OF_EXIT_CODE.get(exit_code)
+    if meaning not in (None, statuses[0]):
+        return f"exit code {exit_code} means {meaning}, but its output says 's {statuses[0]}'"
+    return None if statuses[0] == UNSATISFIABLE else _find_error_in_values(formula, content)
 
 
-def stated(output: bytes) -> list[str]:
-    r"""What the `s` lines of an output say, without repetitions.
+def read_statuses(output: bytes) -> list[str]:
+    r"""Read the `s` lines of an output, without repetitions.
 
-    >>> stated(b"c solving\ns SATISFIABLE\nv 1 0\n")
+    >>> read_statuses(b"c solving\ns SATISFIABLE\nv 1 0\n")
     ['SATISFIABLE']
     """
-    words = (found.decode(errors="replace").strip()[:40] for found in _STATUS_LINE.findall(output))
-    return list(dict.fromkeys(words))
+    found = (line.decode(errors="replace").strip()[:40] for line in _STATUS_LINE.findall(output))
+    return list(dict.fromkeys(found))
 
 
-def claims(output: bytes, exit_code: int | None) -> set[str]:
-    """All that an output and an exit code say about whether there is a model."""
-    return {*stated(output), *([_MEANING[exit_code]] if exit_code in _MEANING else [])}
+def read_claims(output: bytes, exit_code: int | None) -> set[str]:
+    """Read everything that an output and an exit code claim about a formula."""
+    return {*read_statuses(output), *([_ANSWER_OF_EXIT_CODE[exit_code]] if exit_code in _ANSWER_OF_EXIT_CODE else [])}
 
 
-def answer_of(output: bytes, exit_code: int | None) -> str | None:
-    """SATISFIABLE or UNSATISFIABLE, if an output or an exit code says so and the other does not contradict."""
-    said = claims(output, exit_code) & set(_MEANING.values())
-    return said.pop() if len(said) == 1 else None
+def read_answer(output: bytes, exit_code: int | None) -> str | None:
+    """Read SATISFIABLE or UNSATISFIABLE from an output or an exit code; None if neither says so, or they disagree."""
+    claims = read_claims(output, exit_code) & {SATISFIABLE, UNSATISFIABLE}
+    return claims.pop() if len(claims) == 1 else None
 
 
-def _wrong_values(formula: Formula, content: bytes) -> str | None:
+def _find_error_in_values(formula: Formula, content: bytes) -> str | None:
     lines = _VALUE_LINE.findall(content)
     if not lines:
-        return "it says that there is a model, but its output has no v lines"
+        return "it claims a model, but its output has no v lines"
     text = b" ".join(lines)
-    strange = text.translate(None, _PARTS_OF_NUMBERS)[:20] or _around_misplaced_minus(text)
+    strange = text.translate(None, _CHARACTERS_OF_NUMBERS)[:20] or _find_misplaced_minus(text)
     if strange:
-        return f"its v lines must hold integers, got {strange.decode(errors='replace')!r} there"
-    return _wrong_literals(formula, _first_model(np.fromstring(text, dtype=np.int64, sep=" ")))
+        return f"its v lines hold {strange.decode(errors='replace')!r}, but only integers belong there"
+    return _find_error_in_literals(formula, _cut_at_zero(np.fromstring(text, dtype=np.int64, sep=" ")))
 
 
-def _around_misplaced_minus(text: bytes) -> bytes:
+def _find_misplaced_minus(text: bytes) -> bytes:
+    """Return a minus sign that has no digit after it or one before it, with its surroundings; empty if all are fine."""
     found = _MISPLACED_MINUS.search(text)
     return text[max(found.start() - 5, 0) : found.end() + 5] if found else b""
 
 
-def _first_model(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers up to the first 0, which ends a model."""
+def _cut_at_zero(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers before the first 0, which ends a model."""
     ends = np.flatnonzero(numbers == 0)
     return numbers[: ends[0]] if len(ends) else numbers
 
 
-def _wrong_literals(formula: Formula, literals: NDArray[np.int64]) -> str | None:
+def _find_error_in_literals(formula: Formula, literals: NDArray[np.int64]) -> str | None:
     beyond = (literals > formula.variables) | (literals < -formula.variables)
     if beyond.any():
-        return f"its literals must be from 1 to {formula.variables}, or the negative, got {literals[beyond.argmax()]}"
+        return f"its v lines hold {literals[beyond.argmax()]}, but the formula has {formula.variables} variables"
     true, false = (np.zeros(formula.variables + 1, dtype=np.bool_) for _ in range(2))
     true[literals[literals > 0]] = True
     false[-literals[literals < 0]] = True
     both = true & false
     if both.any():
-        return f"its v lines say both {both.argmax()} and -{both.argmax()}"
-    return _wrong_clause(formula, true)
+        return f"its v lines hold both {both.argmax()} and -{both.argmax()}"
+    return _find_unsatisfied_clause(formula, true)
 
 
-def _wrong_clause(formula: Formula, true: NDArray[np.bool_]) -> str | None:
+def _find_unsatisfied_clause(formula: Formula, true: NDArray[np.bool_]) -> str | None:
     satisfied = true[np.abs(formula.literals)] == (formula.literals > 0)
     before = np.concatenate(([0], np.cumsum(satisfied)))
     unsatisfied = before[formula.starts[1:]] == before[formula.starts[:-1]]
-    return f"clause {unsatisfied.argmax() + 1} is not satisfied by its v lines" if unsatisfied.any() else None
+    return f"its v lines do not satisfy clause {unsatisfied.argmax() + 1}" if unsatisfied.any() else None

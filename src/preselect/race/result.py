@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from preselect.race.answers import answer_of
+from preselect.race.answers import read_answer
 from preselect.race.supervision import Finish, Result, Status
 from preselect.store import Entry
-
-_WITHOUT_A_CHANCE = (Status.NOT_STARTED, Status.INFRASTRUCTURE_ERROR)  # through no fault of the racer
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,13 @@ class RaceResult:
         """Make the result of the race that was decided by an entry of the journal."""
         won = next((finish for finish in result.finishes if finish.name == result.winner), None)
         output = won.output.read_bytes() if won else b""
-        failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in _WITHOUT_A_CHANCE]
+        failed = [f"{finish.name}: {finish.detail}" for finish in result.finishes if finish.status in Status.VOID]
         return cls(
             instance=instance,
             number=entry.number,
             chosen=entry.decision.names,
             winner=result.winner,
-            answer=answer_of(output, won.exit_code) if won else None,
+            answer=read_answer(output, won.exit_code) if won else None,
             output=output,
             seconds=result.seconds,
             feature_seconds=feature_seconds,
@@ -90,7 +88,7 @@ class RaceResult:
         """Give what the journal keeps besides the outcome, where `preselect.race.summary` reads it."""
         racers = {
             finish.name: {
-                "status": str(finish.status),
+                "status": finish.status,
                 "seconds": finish.seconds,
                 "cpu_seconds": finish.cpu_seconds,
                 "exit_code": finish.exit_code,

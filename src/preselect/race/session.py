@@ -1,59 +1,48 @@
-"""The learning race: features, a choice of k arms, the race, the first right answer, learning; all in the journal."""
+"""Races that learn: compute features, choose k arms, race them, take the first right answer, learn from it.
 
-import asyncio
+`RaceSession._run` is the whole of it. Everything that happens is in the pool's journal.
+"""
+
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from time import monotonic
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from preselect.errors import InputError, JournalError, PreselectError
 from preselect.outcomes import NoWinner, Void
 from preselect.preselector import Preselector
-from preselect.race.answers import checker
-from preselect.race.instance_features import Instance, Measured, Values, feature_names, features_of
-from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
+from preselect.race.answers import make_check
+from preselect.race.instance_features import Instance, InstanceFeatures, Values, list_feature_names, measure_features
+from preselect.race.pool import Arm, Pool
+from preselect.race.pool_file import read_pool
 from preselect.race.result import RaceResult
-from preselect.race.supervision import Racer, Result, Status, Watch, supervise, supervise_async
+from preselect.race.supervision import Status, Supervision, Watch
+from preselect.race.waiting import BLOCKING, EVENT_LOOP, Waiting, run_blocking
 from preselect.store import Entry, Learner
 
 
-class _NotMeasured(NamedTuple):
-    """Features that could not be had, why, and how long it took to find out."""
+class RaceSession:
+    """Races on one instance after the other, each learning from those before.
 
-    error: InputError
-    seconds: float
+    The pool's journal is opened with the first race and locked until `close`. Races that an earlier process left
+    unfinished become void. Arms that are new in the pool are added; arms that are no longer in it, or that could not be
+    started, are not chosen.
 
+    Parameters
+    ----------
+    pool : Pool, str or path
+        The pool, or its file.
+    level : str, optional
+        How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
 
-class _Start(NamedTuple):
-    """A race that is in the journal and about to begin."""
-
-    instance: Instance
-    entry: Entry
-    racers: list[Racer]
-    feature_seconds: float
-    warning: str | None
-    seed: int
-
-    def raced(self, result: Result) -> RaceResult:
-        """What came of it."""
-        seconds, warning = self.feature_seconds, self.warning
-        return RaceResult.of(self.instance.path, self.entry, result, feature_seconds=seconds, warning=warning)
-
-
-class Races:
-    """Races on one instance after the other, each chosen by what the ones before have taught.
-
-    A pool's journal is opened with the first instance and held until `close`: one process at a time. Races that a
-    former process left unfinished are void. A new arm of the pool joins; one that is gone from it, or that could not be
-    started, is not chosen.
-
-    >>> with Races("pool.toml") as races:                                   # doctest: +SKIP
-    ...     races.run("uf250.cnf").winner
+    Examples
+    --------
+    >>> with RaceSession("pool.toml") as session:                           # doctest: +SKIP
+    ...     session.run("uf250.cnf").winner
     'cadical'
     """
 
@@ -61,35 +50,41 @@ class Races:
         self.pool = pool if isinstance(pool, Pool) else read_pool(pool)
         self.level = level
         self._learner: Learner | None = None
-        self._racing = False
-        self._unable: dict[str, str] = {}
+        self._is_racing = False
+        self._start_errors: dict[str, str] = {}
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
 
     def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
-        """Race on an instance and learn from it; `watch` is shown how the racers stand, as in `supervise`."""
-        with self._one_at_a_time():
-            entrant = _existing(instance)
-            start = self._prepared(entrant, _measured(self.pool.features, entrant))
-            with self._void_if_interrupted(start.entry):
-                raced = start.raced(supervise(start.racers, watch=watch, **self._terms(start)))
-            return self._learnt(start.entry, raced)
+        """Race on an instance and learn from the result.
+
+        Parameters
+        ----------
+        instance : str or path
+            The file to race on.
+        watch : callable, optional
+            Called with the list of standings at every event and four times a second.
+        """
+        return run_blocking(self._run(Path(instance), watch, BLOCKING))
 
     async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
-        """Do the same without blocking the event loop for long; one race at a time."""
-        with self._one_at_a_time():
-            entrant = _existing(instance)
-            start = self._prepared(entrant, await asyncio.to_thread(_measured, self.pool.features, entrant))
-            with self._void_if_interrupted(start.entry):
-                raced = start.raced(await supervise_async(start.racers, watch=watch, **self._terms(start)))
-            return self._learnt(start.entry, raced)
+        """Race as `run` does, without blocking the event loop. Cancelling it ends the race, which is then void.
+
+        Parameters
+        ----------
+        instance : str or path
+            The file to race on; a session runs one race at a time.
+        watch : callable, optional
+            Called with the list of standings at every event and four times a second.
+        """
+        return await self._run(Path(instance), watch, EVENT_LOOP)
 
     @property
     def learner(self) -> Learner | None:
-        """What has been learnt, and its journal; None before the first race."""
+        """The learner with its journal; None before the first race."""
         return self._learner
 
     def close(self) -> None:
-        """Let the journal go."""
+        """Close the journal."""
         if self._learner is not None:
             self._learner.close()
             self._learner = None
@@ -100,113 +95,124 @@ class Races:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # one race
+
+    async def _run(self, path: Path, watch: Watch | None, waiting: Waiting) -> RaceResult:
+        if not path.is_file():
+            raise InputError(f"cannot race on {str(path)!r}: there is no such file")
+        with self._one_at_a_time():
+            instance = Instance(path)
+            features = await waiting.call(measure_features, self.pool.features, instance)
+            entry = self._choose(instance, features)
+            with self._void_on_error(entry):
+                ended = await self._prepare(instance, entry, watch).run_in(waiting)
+                warning = None if features.error is None else f"raced without features: {features.error}"
+                result = RaceResult.of(path, entry, ended, feature_seconds=features.seconds, warning=warning)
+            self._learn(entry, result)
+            return result
+
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        if self._racing:
-            raise InputError("a race must have ended before the next begins, got another one at the same time")
-        self._racing = True
+        if self._is_racing:
+            raise InputError("this session is racing already; wait for that race, or use another pool and journal")
+        self._is_racing = True
         try:
             yield
         finally:
-            self._racing = False
+            self._is_racing = False
 
-    def _prepared(self, instance: Instance, measured: Measured | _NotMeasured) -> _Start:
-        if isinstance(measured, _NotMeasured):
-            values: Values = dict.fromkeys(self._feature_names(measured.error))
-            warning = f"raced without features: {measured.error}"
-        else:
-            values, warning = measured.values, ""
-        learner = self._opened(values)
-        entry = learner.select(values, self.pool.k, eligible=self._able(), label=str(instance.path))
-        with self._void_if_interrupted(entry):
-            seeds = np.random.SeedSequence((self.pool.seed, entry.number)).generate_state(1 + self.pool.k) >> 1
-            racers = [
-                self.pool.racer(name, instance.path, int(seed))
-                for name, seed in zip(entry.decision.names, seeds[1:], strict=True)
-            ]
-        return _Start(instance, entry, racers, measured.seconds, warning or None, int(seeds[0]))
-
-    def _able(self) -> list[str]:
-        """The arms that may be chosen: those whose commands have not turned out to be impossible to start."""
-        able = [name for name in self.pool.arms if name not in self._unable]
-        if len(able) < self.pool.k:
-            raise PreselectError(
-                f"k={self.pool.k} arms of {self.pool.path} must be such that they can be started, got {len(able)}: "
-                f"{'; '.join(self._unable.values())}; see preselect race check {self.pool.path}"
+    def _choose(self, instance: Instance, features: InstanceFeatures) -> Entry:
+        """Choose k arms and write the decision to the journal."""
+        values = features.values
+        if values is None:
+            assert features.error is not None
+            values = dict.fromkeys(self._list_feature_names(features.error))
+        learner = self._open_learner(lambda: _make_preselector(self.pool, values))
+        if set(learner.preselector.context) != set(values):
+            raise InputError(
+                f"the features are {list(values)}, but {self.pool.journal} was started with "
+                f"{learner.preselector.context}; restore them, or write another journal into {self.pool.path}"
             )
-        return able
+        return learner.select(values, self.pool.k, eligible=self._list_eligible(), label=str(instance.path))
 
-    def _feature_names(self, error: InputError) -> Iterable[str]:
-        """The names of features that cannot be had for an instance, if the pool or the journal knows them."""
-        known = feature_names(self.pool.features)
+    def _list_eligible(self) -> list[str]:
+        """List the arms whose commands have not failed to start."""
+        eligible = [name for name in self.pool.arms if name not in self._start_errors]
+        if len(eligible) < self.pool.k:
+            errors = "; ".join(self._start_errors.values())
+            raise PreselectError(
+                f"k={self.pool.k}, but only {len(eligible)} arms of {self.pool.path} can be started: {errors}; "
+                f"see `preselect race check {self.pool.path}`"
+            )
+        return eligible
+
+    def _prepare(self, instance: Instance, entry: Entry, watch: Watch | None) -> Supervision:
+        """Make the chosen arms ready to race."""
+        pool = self.pool
+        seed, *seeds = np.random.SeedSequence((pool.seed, entry.number)).generate_state(1 + pool.k) >> 1
+        names = zip(entry.decision.names, seeds, strict=True)
+        return Supervision(
+            [pool.make_racer(name, instance.path, int(own)) for name, own in names],
+            pool.limits,
+            folder=self._folder,
+            seed=int(seed),
+            check=make_check(pool, instance),
+            watch=watch,
+            level=self.level,
+        )
+
+    @contextmanager
+    def _void_on_error(self, entry: Entry) -> Iterator[None]:
+        """Make the race void in the journal if it is interrupted, cancelled or fails."""
+        try:
+            yield
+        except BaseException as error:
+            assert self._learner is not None
+            reason = f"the race was interrupted: {str(error) or type(error).__name__}"
+            self._learner.learn(entry, outcome=Void(), details={"reason": reason})
+            raise
+
+    def _learn(self, entry: Entry, result: RaceResult) -> None:
+        limit = self.pool.limits.seconds
+        details, after = result.describe(limit), result.seconds / limit
+        assert self._learner is not None
+        if result.void is not None:
+            self._learner.learn(entry, outcome=Void(), details=details)
+        elif result.winner is None:
+            self._learner.learn(entry, outcome=NoWinner(after), details=details)
+        else:
+            self._learner.learn(entry, winner=result.winner, after=after, details=details)
+        for finish in result.finishes:
+            if finish.status == Status.NOT_STARTED:
+                self._start_errors[finish.name] = f"{finish.name}: {finish.detail}"
+        shutil.rmtree(self._folder, ignore_errors=True)  # the next race overwrites what is left
+
+    # the journal
+
+    def _list_feature_names(self, error: InputError) -> Iterable[str]:
+        """List the names of features that are unavailable; raise the error if neither pool nor journal knows them."""
+        known = list_feature_names(self.pool.features)
         if known is not None:
             return known
         if self._learner is None and not self.pool.journal.exists():
             raise error
 
-        def unknown() -> NoReturn:
+        def fail() -> NoReturn:
             raise error
 
-        return self._begun(unknown).preselector.context
+        return self._open_learner(fail).preselector.context
 
-    def _opened(self, values: Values) -> Learner:
-        learner = self._begun(lambda: _chooser(self.pool, values))
-        if set(learner.preselector.context) != set(values):
-            raise InputError(
-                f"features must be {learner.preselector.context}, with which {self.pool.journal} was begun, "
-                f"got {list(values)}; name another journal in {self.pool.path}"
-            )
-        return learner
-
-    def _begun(self, make: Callable[[], Preselector]) -> Learner:
-        """The learner, from the journal if there is one, else from what is made."""
+    def _open_learner(self, make: Callable[[], Preselector]) -> Learner:
+        """Open the journal if it is not open yet; `make` makes the preselector of a new one."""
         if self._learner is None:
-            learner = Learner.open(self.pool.journal, make=make, about=_about(self.pool))
+            learner = Learner.open(self.pool.journal, make=make, about=_describe(self.pool))
             try:
-                _bring_up_to_date(learner, self.pool)
+                _update_journal(learner, self.pool)
             except BaseException:
                 learner.close()
                 raise
             self._learner = learner
         return self._learner
-
-    def _terms(self, start: _Start) -> dict[str, Any]:
-        limits = self.pool.limits
-        return {
-            "folder": self._folder,
-            "seconds": limits.seconds,
-            "memory": limits.memory,
-            "output": limits.output,
-            "seed": start.seed,
-            "check": checker(self.pool, start.instance),
-            "level": self.level,
-        }
-
-    @contextmanager
-    def _void_if_interrupted(self, entry: Entry) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            assert self._learner is not None
-            reason = str(error) or type(error).__name__
-            self._learner.learn(entry, outcome=Void(), details={"reason": f"the race was cut short: {reason}"})
-            raise
-
-    def _learnt(self, entry: Entry, raced: RaceResult) -> RaceResult:
-        limit = self.pool.limits.seconds
-        details, after = raced.describe(limit), raced.seconds / limit
-        assert self._learner is not None
-        if raced.void is not None:
-            self._learner.learn(entry, outcome=Void(), details=details)
-        elif raced.winner is None:
-            self._learner.learn(entry, outcome=NoWinner(after), details=details)
-        else:
-            self._learner.learn(entry, winner=raced.winner, after=after, details=details)
-        for finish in raced.finishes:
-            if finish.status == Status.NOT_STARTED:
-                self._unable[finish.name] = f"{finish.name}: {finish.detail}"
-        shutil.rmtree(self._folder, ignore_errors=True)  # what is left of it is overwritten by the next race
-        return raced
 
 
 def race(
@@ -216,9 +222,21 @@ def race(
     watch: Watch | None = None,
     level: str | None = None,
 ) -> RaceResult:
-    """One race: choose k arms of a pool for an instance, run them, stop at the first right answer, and learn."""
-    with Races(pool, level=level) as races:
-        return races.run(instance, watch=watch)
+    """Race k arms of a pool on one instance, stop at the first right answer, and learn from it.
+
+    Parameters
+    ----------
+    pool : Pool, str or path
+        The pool, or its file.
+    instance : str or path
+        The file to race on.
+    watch : callable, optional
+        Called with the list of standings at every event and four times a second.
+    level : str, optional
+        How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
+    """
+    with RaceSession(pool, level=level) as session:
+        return session.run(instance, watch=watch)
 
 
 async def race_async(
@@ -228,59 +246,54 @@ async def race_async(
     watch: Watch | None = None,
     level: str | None = None,
 ) -> RaceResult:
-    """The same without blocking the event loop. Cancelling it ends the race, which is then void."""
-    with Races(pool, level=level) as races:
-        return await races.run_async(instance, watch=watch)
+    """Race as `race` does, without blocking the event loop. Cancelling it ends the race, which is then void.
+
+    Parameters
+    ----------
+    pool : Pool, str or path
+        The pool, or its file.
+    instance : str or path
+        The file to race on.
+    watch : callable, optional
+        Called with the list of standings at every event and four times a second.
+    level : str, optional
+        How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
+    """
+    with RaceSession(pool, level=level) as session:
+        return await session.run_async(instance, watch=watch)
 
 
-def _existing(path: str | PathLike[str]) -> Instance:
-    instance = Instance(Path(path))
-    if not instance.path.is_file():
-        raise InputError(f"instance must be a file, got {str(instance.path)!r}")
-    return instance
-
-
-def _measured(source: FeatureSource, instance: Instance) -> Measured | _NotMeasured:
-    """The features of an instance; a formula that cannot be read is an error at once, and nothing to race on."""
-    start = monotonic()
-    try:
-        return features_of(source, instance)
-    except InputError as error:
-        if source.kind == "sat":
-            _ = instance.formula
-        return _NotMeasured(error, monotonic() - start)
-
-
-def _chooser(pool: Pool, values: Values) -> Preselector:
+def _make_preselector(pool: Pool, values: Values) -> Preselector:
     arms = {name: arm.features for name, arm in pool.arms.items()}
     return Preselector(arms, context=values, policy=pool.policy, seed=pool.seed)
 
 
-def _about(pool: Pool) -> dict[str, Any]:
+def _describe(pool: Pool) -> dict[str, Any]:
+    """What a journal must have been started with to be continued with this pool."""
     return {"kind": "race", "policy": pool.policy, "seed": pool.seed}
 
 
-def _bring_up_to_date(learner: Learner, pool: Pool) -> None:
-    """Make the journal fit the pool: arms that are new join, what was interrupted is void."""
-    for key, value in _about(pool).items():
+def _update_journal(learner: Learner, pool: Pool) -> None:
+    """Check that the journal fits the pool, add new arms, and make unfinished races void."""
+    for key, value in _describe(pool).items():
         if learner.about.get(key) != value:
             raise JournalError(
-                f"{key} must be {learner.about.get(key)!r}, with which {pool.journal} was begun, got {value!r}; "
-                f"put it back, or name another journal in {pool.path}"
+                f"{key} is {value!r}, but {pool.journal} was started with {learner.about.get(key)!r}; "
+                f"restore it, or write another journal into {pool.path}"
             )
     for name, arm in pool.arms.items():
         if name in learner.arms:
-            _require_same_features(learner, arm, pool)
+            _check_features(learner, arm, pool)
         else:
             learner.add(name, arm.features)
     for entry in learner.unfinished():
-        learner.learn(entry, outcome=Void(), details={"reason": "the process that raced ended before the race did"})
+        learner.learn(entry, outcome=Void(), details={"reason": "the process ended before the race did"})
 
 
-def _require_same_features(learner: Learner, arm: Arm, pool: Pool) -> None:
-    kept = learner.preselector.arm(arm.name)
-    if arm.features != {name: value for name, value in kept.items() if value is not None}:
+def _check_features(learner: Learner, arm: Arm, pool: Pool) -> None:
+    known = {name: value for name, value in learner.preselector.arm(arm.name).items() if value is not None}
+    if arm.features != known:
         raise JournalError(
-            f"features of {arm.name} must be {kept}, as {pool.journal} has them, got {dict(arm.features)}; "
-            f"put them back, or give the arm another name"
+            f"the features of arm {arm.name} are {dict(arm.features)}, but {pool.journal} has {known}; "
+            "restore them, or give the arm another name"
         )

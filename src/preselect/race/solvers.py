@@ -1,7 +1,4 @@
-"""A pool to begin with: the SAT solvers that are installed here, and SAPS.
-
-`find_solvers` looks for solvers known by name, and `write_pool` writes a pool file of them with comments.
-"""
+"""A first pool: `find_solvers` finds the SAT solvers on this machine, `write_pool` writes a commented pool file."""
 
 import json
 import re
@@ -12,8 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
+from preselect.arguments import number
 from preselect.errors import InputError
-from preselect.race.tables import positive_of
+from preselect.files import write_new
 from preselect.sat.parametrizations import EFFECTIVE, PARAMETER_NAMES
 from preselect.sat.saps import DEFAULT, Parameters
 
@@ -21,7 +19,7 @@ from preselect.sat.saps import DEFAULT, Parameters
 
 
 class Solver(NamedTuple):
-    """A solver as an arm of a pool; `success` is its own table there, empty if it answers as all do."""
+    """A solver as an arm of a pool file; `success` overrides the pool's, `note` becomes a comment."""
 
     name: str
     command: tuple[str, ...]
@@ -30,40 +28,42 @@ class Solver(NamedTuple):
     note: str = ""
 
 
-def _learning(*command: str, inprocessing: int, success: Mapping[str, str] | None = None, note: str = "") -> Solver:
+def _make_cdcl(*command: str, inprocessing: int, success: Mapping[str, str] | None = None, note: str = "") -> Solver:
     features = {"cdcl": 1, "local_search": 0, "inprocessing": inprocessing}
     return Solver(command[0], command, features, success or {}, note)
 
 
 KNOWN = (
-    _learning("cadical", "-q", "--seed={seed}", "{instance}", inprocessing=1),
-    _learning("clasp", "--verbose=0", "--seed={seed}", "{instance}", inprocessing=0, note="Reads no compressed files."),
-    _learning("cryptominisat5", "--verb", "0", "--random", "{seed}", "{instance}", inprocessing=1),
-    _learning("kissat", "-q", "--seed={seed}", "{instance}", inprocessing=1),
-    _learning(
+    _make_cdcl("cadical", "-q", "--seed={seed}", "{instance}", inprocessing=1),
+    _make_cdcl(
+        "clasp", "--verbose=0", "--seed={seed}", "{instance}", inprocessing=0, note="Reads no compressed files."
+    ),
+    _make_cdcl("cryptominisat5", "--verb", "0", "--random", "{seed}", "{instance}", inprocessing=1),
+    _make_cdcl("kissat", "-q", "--seed={seed}", "{instance}", inprocessing=1),
+    _make_cdcl(
         "minisat",
         "-verb=0",
         "{instance}",
         inprocessing=0,
         success={"verifier": "none"},
-        note="Prints no model where a verifier could read it, so its exit code is taken on its word.",
+        note="Prints no model that a verifier could read, so its exit code is trusted.",
     ),
-    _learning("picosat", "-s", "{seed}", "{instance}", inprocessing=0),
-    _learning(
+    _make_cdcl("picosat", "-s", "{seed}", "{instance}", inprocessing=0),
+    _make_cdcl(
         "z3",
         "-dimacs",
         "sat.random_seed={seed}",
         "{instance}",
         inprocessing=1,
         success={"pattern": r"^s (UN)?SATISFIABLE"},
-        note="Ends with exit code 0 whatever it finds. Reads no compressed files.",
+        note="Exits with 0 whatever it finds. Reads no compressed files.",
     ),
 )
 
-_COVERING = (2, 9, 13)  # of the paper's parametrizations: together they are fastest on the colouring instances
+_COMPLEMENTARY = (2, 9, 13)  # the three parametrizations of the paper that are fastest together on colouring instances
 
 
-def _saps(name: str, parameters: Parameters) -> Solver:
+def _make_saps(name: str, parameters: Parameters) -> Solver:
     values = {key: getattr(parameters, key) for key in PARAMETER_NAMES}
     options = [word for key, value in values.items() for word in (f"--{key}", f"{value:g}")]
     limits = ("--seed", "{seed}", "--seconds", "{timeout}")
@@ -72,45 +72,45 @@ def _saps(name: str, parameters: Parameters) -> Solver:
 
 
 def find_solvers(path: str | None = None) -> list[Solver]:
-    """The known solvers that are in the search path, PATH if none is given, and SAPS in four parametrizations."""
+    """Find the known solvers in a search path, by default PATH, and add SAPS in four parametrizations."""
     found = [solver for solver in KNOWN if shutil.which(solver.command[0], path=path)]
-    numbered = [_saps(f"saps-{number}", EFFECTIVE[number - 1]) for number in _COVERING]
-    return [*found, _saps("saps", DEFAULT), *numbered]
+    complementary = [_make_saps(f"saps-{place}", EFFECTIVE[place - 1]) for place in _COMPLEMENTARY]
+    return [*found, _make_saps("saps", DEFAULT), *complementary]
 
 
 # --- the pool file ----------------------------------------------------------------------------------------------------
 
-_BEGINNING = """\
-# A pool of solvers: `preselect race POOL FILE...` races k of them per instance and learns which.
-# Try every arm with `preselect race check POOL`.
+_TEMPLATE = """\
+# A pool of solvers. `preselect race POOL FILE...` races k of them on each instance and learns which to choose.
+# `preselect race check POOL` tests every arm.
 
-k = {k}                          # racers per instance; no more than there are idle cores
-policy = "newton(outside=True)"  # how to choose them: `preselect policies` lists what there is
+k = {k}                            # racers per instance; at most the number of idle cores
+policy = "newton(outside=True)"  # how to choose them; see `preselect policies`
 seed = 0
-journal = {journal}       # what was decided and who won; it is in this file's folder
+journal = {journal}         # decisions and outcomes; in the folder of this file
 
 [limits]
-seconds = {seconds:g}                   # per race
-# memory = 4000                # MB per racer; without it there is no limit
-output = 64                    # MB of output kept per racer
+seconds = {seconds:g}                     # per race
+# memory = 4000                  # MB per racer; unlimited if left out
+output = 64                      # MB of output per racer
 
-[features]                     # what is known of an instance before a race; one of
-from = "sat"                   # SATzilla's features of a formula in DIMACS CNF
-clause_graph = false           # with the costly ones among them
-seconds = 10                   # to compute them
-# from = "command"             # numbers in a JSON object, null if missing, printed by
+[features]                       # what is known of an instance before the race
+from = "sat"                     # SATzilla features of a formula in DIMACS CNF
+clause_graph = false             # true adds the costly features of the clause graph
+seconds = 10                     # time to compute the features
+# from = "command"               # a program that prints a JSON object of numbers; null for a missing one
 # command = ["my-features", "{{instance}}"]
-# from = "csv"                 # columns of a table, of which the first is the instance's file name
+# from = "csv"                   # a table whose first column has the instances' file names
 # file = "features.csv"
-# from = "none"
+# from = "none"                  # no features
 
-[success]                      # what counts as an answer; an arm may say its own in [arms.NAME.success]
-exit_codes = [10, 20]          # or, in its place: pattern = "^s (UN)?SATISFIABLE"
-verifier = "model"             # the v lines must satisfy the formula; or "none"; or a command, exit code 0 means right:
-# verifier = ["my-checker", "{{instance}}", "{{output}}"]
+[success]                        # what counts as an answer; [arms.NAME.success] overrides it for one arm
+exit_codes = [10, 20]            # or: pattern = "^s (UN)?SATISFIABLE"
+verifier = "model"               # the v lines must satisfy the formula; "none" trusts every answer
+# verifier = ["my-checker", "{{instance}}", "{{output}}"]  # a program that exits with 0 if the answer is right
 
-# {{instance}}, {{seed}} and {{timeout}} (seconds) are replaced in commands. Features of arms help to learn about one
-# from another; those that an arm does not give are missing. A program may be several arms, under other names:
+# {{instance}}, {{seed}} and {{timeout}} (in seconds) are replaced in commands. The features of arms let what is learnt
+# about one arm help with similar ones; features that an arm does not have are missing. One program can be several arms:
 #
 # [arms.cadical-sat]
 # command = ["cadical", "-q", "--sat", "{{instance}}"]
@@ -120,39 +120,36 @@ verifier = "model"             # the v lines must satisfy the formula; or "none"
 
 
 def write_pool(
-    path: str | PathLike[str], found: Sequence[Solver], *, k: int | None = None, seconds: float = 60.0
+    path: str | PathLike[str], solvers: Sequence[Solver], *, k: int | None = None, seconds: float = 60.0
 ) -> None:
-    """Write a pool file with comments, of 2 racers per race if k is not given; a file that is there stays as it is."""
+    """Write a new, commented pool file of some solvers, with k=2 racers by default; never overwrites a file."""
     target = Path(path)
-    if not found:
-        raise InputError("found must have at least one solver, got none")
-    positive_of(seconds, "seconds")
-    racers = min(2, len(found)) if k is None else k
-    if not 1 <= racers <= len(found):
-        raise InputError(f"k must be from 1 to {len(found)}, the number of solvers, got {racers}")
-    journal = _quoted(target.with_suffix(".journal").name)
-    text = _BEGINNING.format(k=racers, journal=journal, seconds=seconds) + "".join(map(_arm_text, found))
-    try:
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"path must be a new file, got {target}, which is there; give another, or move it") from None
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; name a file to write, such as {target / 'pool.toml'}")
+    if not solvers:
+        raise InputError("there are no solvers to write into a pool; give at least one")
+    racers = min(2, len(solvers)) if k is None else k
+    if not 1 <= racers <= len(solvers):
+        raise InputError(f"k={racers}, but there are {len(solvers)} solvers; use a k from 1 to {len(solvers)}")
+    limit, journal = number(seconds, "seconds", above=0.0), _quote(target.with_suffix(".journal").name)
+    head = _TEMPLATE.format(k=racers, journal=journal, seconds=limit)
+    write_new(target, head + "".join(map(_format_arm, solvers)))
 
 
-def _arm_text(solver: Solver) -> str:
-    lines = ["", *([f"# {solver.note}"] if solver.note else []), f"[arms.{_key(solver.name)}]"]
-    lines.append(f"command = [{', '.join(map(_quoted, solver.command))}]")
+def _format_arm(solver: Solver) -> str:
+    lines = ["", *([f"# {solver.note}"] if solver.note else []), f"[arms.{_format_key(solver.name)}]"]
+    lines.append(f"command = [{', '.join(map(_quote, solver.command))}]")
     lines.append(f"features = {{ {', '.join(f'{key} = {value:g}' for key, value in solver.features.items())} }}")
     if solver.success:
-        own = ", ".join(f"{key} = {_quoted(value)}" for key, value in solver.success.items())
+        own = ", ".join(f"{key} = {_quote(value)}" for key, value in solver.success.items())
         lines.append(f"success = {{ {own} }}")
     return "\n".join(lines) + "\n"
 
 
-def _key(text: str) -> str:
-    return text if re.fullmatch("[A-Za-z0-9_-]+", text) else _quoted(text)
+def _format_key(text: str) -> str:
+    return text if re.fullmatch("[A-Za-z0-9_-]+", text) else _quote(text)
 
 
-def _quoted(text: str) -> str:
-    """A TOML string: as JSON writes it, but for one character that TOML wants escaped."""
+def _quote(text: str) -> str:
+    """Quote a TOML string: as in JSON, but TOML also wants the character 7F escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -30,8 +30,6 @@ from preselect.store.rounds import Round, RoundCounts, count_rounds
 LEAST_RACES = 5  # in which an arm's time must be known before it may be called the best single arm
 
 _MOST_CURVES = 12  # that a reader can tell apart in one figure
-_BEHIND = (Status.KILLED, Status.FINISHED_LATE)
-_FAILED = (Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.WRONG_ANSWER, Status.NO_ANSWER)
 
 
 class Knowledge(StrEnum):
@@ -95,9 +93,9 @@ class PastRace:
         if status == Status.WON:
             own = self.times[arm]
             return KnownTime(self.seconds if own is None else own, Knowledge.EXACT)
-        if status in _BEHIND:
+        if status in Status.BEATEN:
             return KnownTime(self.seconds, Knowledge.AT_LEAST)
-        if status in _FAILED:
+        if status in Status.FAILED:
             return KnownTime(max(self.seconds, self.limit or 0.0), Knowledge.LIMIT)
         return None
 

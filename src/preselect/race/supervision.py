@@ -1,246 +1,254 @@
-"""A race as the client sees it: racers in, one result out, nobody left behind.
+"""One race of commands that are ready to run: `Supervision(racers, limits, folder=...).run()` returns its result.
 
-Each race has a small process of its own, the supervisor, which starts, watches and kills the racers. This module hears
-its events and checks answers if asked to. Whatever happens to the client, the supervisor notices that its standard
-input has ended, and ends the race.
+Each race has its own small process, the supervisor, which starts, watches and kills the racers. This module follows its
+events and checks answers. When the client ends in whatever way, the supervisor's standard input closes and the
+supervisor ends the race.
 """
 
-import asyncio
-import os
 import random
+import re
 import secrets
-import select
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from preselect.arguments import integer, number
 from preselect.errors import InputError
-from preselect.race.racers import Finish, Racer, Result, Standing, Status, checked, plain
 from preselect.race.supervisor.containment import NAMESPACE, SUBREAPER
 from preselect.race.supervisor.messages import decode
+from preselect.race.supervisor.racer import Limits, Racer, Status
 from preselect.race.supervisor_process import SupervisorProcess
+from preselect.race.waiting import BLOCKING, EVENT_LOOP, Waiting, run_blocking
 
-__all__ = [
-    "LEVELS",
-    "Check",
-    "Finish",
-    "Racer",
-    "Result",
-    "Standing",
-    "Status",
-    "Watch",
-    "supervise",
-    "supervise_async",
-]
+__all__ = ["LEVELS", "Check", "Finish", "Limits", "Racer", "Result", "Standing", "Status", "Supervision", "Watch"]
 
 LEVELS = (NAMESPACE, SUBREAPER)
-Check = Callable[[Racer, Path, int], str | None]
-Watch = Callable[[list[Standing]], object]
 
 _TICK_SECONDS = 0.25
 
 
-def supervise(
-    racers: Sequence[Racer],
-    *,
-    folder: Path,
-    seconds: float,
-    memory: float | None = None,
-    output: float = 64,
-    seed: int = 0,
-    check: Check | None = None,
-    watch: Watch | None = None,
-    level: str | None = None,
-) -> Result:
-    """Run all racers at once, stop at the first right answer or after so many seconds, and leave no process behind.
+class Finish(NamedTuple):
+    """How one racer ended."""
 
-    Outputs go to `folder`: 0.out, 0.err, ... in the order of the racers. `output` limits every file that a racer or a
-    verifier writes, `memory` all processes of a racer together, both in MB (2**20 bytes). `check` is given a racer that
-    has answered and has no verifier, the file with its output and its exit code, and says why the answer is wrong, or
-    None. `watch` is shown the standings at every event and four times a second. `seed` decides the order of starting,
-    and ties of racers that took the same CPU time. `level` is one of LEVELS; by default the best that this machine
-    allows.
+    name: str
+    status: str
+    seconds: float
+    cpu_seconds: float
+    exit_code: int | None
+    signal: int | None
+    detail: str
+    output: Path
+    errors: Path
+
+
+class Standing(NamedTuple):
+    """How a racer stands during the race; without a status it is running, or its answer is being verified."""
+
+    name: str
+    status: str | None
+    seconds: float
+    answered: bool
+
+
+Check = Callable[[Racer, Path, int], str | None]
+Watch = Callable[[list[Standing]], object]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a race ended.
+
+    `seconds` is the time from the start of the racers to the winner's exit, or to the end of the race. `tie` says
+    whether others answered within milliseconds of the winner. `infrastructure` says what failed that was not the fault
+    of a racer, if anything did.
     """
-    race = _Supervision(racers, folder, seconds, memory, output, seed, check is not None, level)
-    try:
-        race.start()
-        while not race.over:
-            for racer in race.receive(_read(race.supervisor.events, _TICK_SECONDS)):
-                race.tell_verdict(racer, check(*race.answer(racer)) if check else None)
-            if watch:
-                watch(race.standings())
-    finally:
-        race.supervisor.close()
-    return race.result()
+
+    winner: str | None
+    tie: bool
+    seconds: float
+    finishes: tuple[Finish, ...]
+    level: str
+    infrastructure: str | None
 
 
-async def supervise_async(
-    racers: Sequence[Racer],
-    *,
-    folder: Path,
-    seconds: float,
-    memory: float | None = None,
-    output: float = 64,
-    seed: int = 0,
-    check: Check | None = None,
-    watch: Watch | None = None,
-    level: str | None = None,
-) -> Result:
-    """Do as `supervise` does without blocking the event loop; `check` runs in a thread. Cancelling it ends the race."""
-    race = _Supervision(racers, folder, seconds, memory, output, seed, check is not None, level)
-    try:
-        race.start()
-        while not race.over:
-            for racer in race.receive(await _read_async(race.supervisor.events, _TICK_SECONDS)):
-                race.tell_verdict(racer, await asyncio.to_thread(check, *race.answer(racer)) if check else None)
-            if watch:
-                watch(race.standings())
-    finally:
-        await asyncio.shield(asyncio.to_thread(race.supervisor.close))
-    return race.result()
+class Supervision:
+    """One race: starts all racers at once, stops at the first right answer, and leaves no process behind.
 
-
-class _Supervision:
-    """One race: the supervisor's process, and what its events have told."""
+    Parameters
+    ----------
+    racers : sequence of Racer
+        The commands to run, with distinct names.
+    limits : Limits
+        Time, memory and output that they may use.
+    folder : Path
+        Where outputs are written: 0.out, 0.err, 1.out, ... in the order of the racers.
+    seed : int, default 0
+        Determines the order of starting, and ties between racers that took the same CPU time.
+    check : callable, optional
+        Called with a racer that has answered and has no verifier, its output file and its exit code; returns what is
+        wrong with the answer, or None. By default every answer is right.
+    watch : callable, optional
+        Called with the list of standings at every event and four times a second.
+    level : str, optional
+        One of LEVELS; by default the best one that this machine allows.
+    """
 
     def __init__(
         self,
         racers: Sequence[Racer],
+        limits: Limits,
+        *,
         folder: Path,
-        seconds: float,
-        memory: float | None,
-        output: float,
-        seed: int,
-        ask: bool,
-        level: str | None,
+        seed: int = 0,
+        check: Check | None = None,
+        watch: Watch | None = None,
+        level: str | None = None,
     ) -> None:
-        self.racers = checked(racers)
-        self.folder = Path(folder).absolute()
-        self.seconds = number(seconds, "seconds", above=0.0)
-        self.memory = None if memory is None else number(memory, "memory", above=0.0)
-        self.output = number(output, "output", above=0.0)
+        self.racers = _check_racers(racers)
+        self.limits = _check_limits(limits)
         if level is not None and level not in LEVELS:
-            raise InputError(f"level must be one of {', '.join(LEVELS)}, or left out, got {level!r:.80}")
-        self.level, self.seed, self.ask = level, integer(seed, "seed", 0), ask
+            raise InputError(f"unknown level {level!r:.80}; use {' or '.join(map(repr, LEVELS))}, or leave it out")
+        self.seed, self.level = integer(seed, "seed", 0), level
+        self.check, self.watch = check, watch
+        self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
-        self.supervisor = SupervisorProcess(self.folder, self.token)
-        self.over = False
+
+    def run(self) -> Result:
+        """Run the race and return its result."""
+        return run_blocking(self.run_in(BLOCKING))
+
+    async def run_async(self) -> Result:
+        """Run the race without blocking the event loop; `check` runs in a thread. Cancelling it ends the race."""
+        return await self.run_in(EVENT_LOOP)
+
+    async def run_in(self, waiting: Waiting) -> Result:
+        """Run the race, waiting as asked to."""
+        process = SupervisorProcess(self.folder, self.token)
+        progress = _Progress(self.racers, self.folder, process)
+        try:
+            process.start(self._specify())
+            while not progress.is_over:
+                for place in progress.receive(await waiting.read(process.events, _TICK_SECONDS)):
+                    error = await waiting.call(self._check_answer, place, progress.exit_codes[place])
+                    process.send({"verdict": [place, error is None, str(error)]})
+                if self.watch:
+                    self.watch(progress.get_standings())
+        finally:
+            await waiting.finish(process.close)
+        return progress.get_result()
+
+    def _specify(self) -> dict[str, Any]:
+        draw = random.Random(self.seed)
+        return {
+            "token": self.token,
+            "folder": str(self.folder),
+            "limits": vars(self.limits),
+            "level": self.level,
+            "order": draw.sample(range(len(self.racers)), len(self.racers)),
+            "racers": [vars(racer) for racer in self.racers],
+            "lots": [draw.random() for _ in self.racers],
+            "client_checks": self.check is not None,
+        }
+
+    def _check_answer(self, place: int, exit_code: int) -> str | None:
+        assert self.check is not None  # otherwise the supervisor does not ask
+        return self.check(self.racers[place], self.folder / f"{place}.out", exit_code)
+
+
+class _Progress:
+    """What is known of a race from the supervisor's events."""
+
+    def __init__(self, racers: Sequence[Racer], folder: Path, process: SupervisorProcess) -> None:
+        self.racers, self.folder, self.process = racers, folder, process
+        self.is_over = False
         self.received = b""
-        self.started: float | None = None
-        self.reports: dict[int, dict[str, Any]] = {}
+        self.level = "none"
+        self.start_time: float | None = None
         self.answered: dict[int, float] = {}
         self.exit_codes: dict[int, int] = {}
+        self.reports: dict[int, dict[str, Any]] = {}
         self.done: dict[str, Any] | None = None
         self.failure: str | None = None
         self.unavailable: str | None = None
 
-    def start(self) -> None:
-        """Start the supervisor and tell it what to do."""
-        self.supervisor.start(self._specification())
-
-    def _specification(self) -> dict[str, Any]:
-        draw = random.Random(self.seed)
-        order = draw.sample(range(len(self.racers)), len(self.racers))
-        return {
-            "token": self.token,
-            "folder": str(self.folder),
-            "seconds": self.seconds,
-            "memory": self.memory,
-            "output": self.output,
-            "level": self.level,
-            "order": order,
-            "racers": [{**plain(racer), "ask": self.ask, "lot": draw.random()} for racer in self.racers],
-        }
-
-    # the events
-
     def receive(self, data: bytes | None) -> list[int]:
-        """Take in what the supervisor has said, None for nothing; whose answers it wants to have checked."""
+        """Handle what the supervisor has sent, None for nothing; return the racers whose answers are to be checked."""
         if data == b"":
             self._fail("the supervisor died")
-        elif data is None and self.supervisor.overdue:
-            self.supervisor.give_up()
+        elif data is None and self.process.is_overdue:
+            self.process.give_up()
             self._fail("the supervisor did not end the race in time")
         *lines, self.received = (self.received + (data or b"")).split(b"\n")
-        wanted = [self._take(decode(line)) for line in lines]
-        return [racer for racer in wanted if racer is not None]
+        events = [decode(line) for line in lines]
+        for event in events:
+            self._handle(event)
+        return [event["number"] for event in events if event["event"] == "verify"]
 
     def _fail(self, reason: str) -> None:
-        self.over = True
+        self.is_over = True
         self.failure = self.failure or reason
 
-    def _take(self, event: dict[str, Any]) -> int | None:
-        kind = event["event"]
-        if kind == "started":
-            self.started, self.level = time.monotonic(), event["level"]
-        elif kind == "answered":
-            self.answered[event["number"]] = event["seconds"]
-        elif kind == "verify":
-            self.exit_codes[event["number"]] = event["exit_code"]
-            return int(event["number"])
-        elif kind == "finished":
-            self.reports[event["number"]] = event
-        elif kind == "unavailable":
-            self.over, self.unavailable = True, event["reason"]
-        elif kind == "failed":
-            self._fail(event["reason"])
-        else:
-            self.over, self.done = True, event
-            self.reports = {report["number"]: report for report in event["racers"]}
-        return None
+    def _handle(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "started":
+                self.start_time, self.level = time.monotonic(), event["level"]
+            case "answered":
+                self.answered[event["number"]] = event["seconds"]
+            case "verify":
+                self.exit_codes[event["number"]] = event["exit_code"]
+            case "finished":
+                self.reports[event["number"]] = event
+            case "unavailable":
+                self.is_over, self.unavailable = True, event["reason"]
+            case "failed":
+                self._fail(event["reason"])
+            case "done":
+                self.is_over, self.done = True, event
+                self.reports = {report["number"]: report for report in event["runs"]}
 
-    def answer(self, racer: int) -> tuple[Racer, Path, int]:
-        """A racer that has answered, the file with its output, and its exit code."""
-        return self.racers[racer], self.folder / f"{racer}.out", self.exit_codes[racer]
+    def get_standings(self) -> list[Standing]:
+        """Return how all racers stand now."""
+        return [self._get_standing(place, racer) for place, racer in enumerate(self.racers)]
 
-    def tell_verdict(self, racer: int, wrong: str | None) -> None:
-        """Say whether an answer is right, or why not."""
-        self.supervisor.send({"verdict": [racer, wrong is None, str(wrong)]})
-
-    def standings(self) -> list[Standing]:
-        """Where all racers are now."""
-        return [self._standing(place) for place in range(len(self.racers))]
-
-    def _standing(self, place: int) -> Standing:
+    def _get_standing(self, place: int, racer: Racer) -> Standing:
         report = self.reports.get(place)
-        seconds = report["seconds"] if report else self.answered.get(place, self._elapsed())
-        status = Status(report["status"]) if report else None
-        return Standing(self.racers[place].name, status, seconds, place in self.answered)
+        seconds = report["seconds"] if report else self._get_seconds(place)
+        return Standing(racer.name, report["status"] if report else None, seconds, place in self.answered)
 
-    def _elapsed(self) -> float:
-        return 0.0 if self.started is None else time.monotonic() - self.started
+    def _get_seconds(self, place: int) -> float:
+        return self.answered.get(place, self._get_elapsed())
 
-    # the result
+    def _get_elapsed(self) -> float:
+        return 0.0 if self.start_time is None else time.monotonic() - self.start_time
 
-    def result(self) -> Result:
-        """How the race ended."""
+    def get_result(self) -> Result:
+        """Return how the race ended."""
         if self.unavailable is not None:
-            raise InputError(
-                f"level must be one that this machine allows, got {self.level!r}: {self.unavailable}; leave it out"
-            )
-        done = self.done or {"winner": None, "tie": False, "seconds": self._elapsed(), "infrastructure": self._why()}
+            raise InputError(f"this machine does not allow a {NAMESPACE}: {self.unavailable}; leave level out")
+        done = self.done or {"winner": None, "tie": False, "seconds": self._get_elapsed(),
+                             "infrastructure": self._explain_failure()}  # fmt: skip
         return Result(
             winner=None if done["winner"] is None else self.racers[done["winner"]].name,
             tie=done["tie"],
             seconds=done["seconds"],
-            finishes=tuple(self._finish(place) for place in range(len(self.racers))),
-            level=self.level or "none",
+            finishes=tuple(self._get_finish(place) for place in range(len(self.racers))),
+            level=self.level,
             infrastructure=done["infrastructure"],
         )
 
-    def _why(self) -> str:
-        said = self.supervisor.last_words()
-        return (self.failure or "the supervisor died") + (f": {said:.300}" if said else "")
+    def _explain_failure(self) -> str:
+        line = self.process.read_last_error()
+        return (self.failure or "the supervisor died") + (f": {line:.300}" if line else "")
 
-    def _finish(self, place: int) -> Finish:
-        report = self.reports.get(place) or self._unfinished(place)
+    def _get_finish(self, place: int) -> Finish:
+        report = self.reports.get(place) or self._report_failure(place)
         return Finish(
             name=self.racers[place].name,
-            status=Status(report["status"]),
+            status=report["status"],
             seconds=report["seconds"],
-            cpu_seconds=report["cpu"],
+            cpu_seconds=report["cpu_seconds"],
             exit_code=report["exit_code"],
             signal=report["signal"],
             detail=report["detail"],
@@ -248,28 +256,55 @@ class _Supervision:
             errors=self.folder / f"{place}.err",
         )
 
-    def _unfinished(self, place: int) -> dict[str, Any]:
-        seconds = self.answered.get(place, self._elapsed())
-        status = Status.INFRASTRUCTURE_ERROR
-        return {"status": status, "seconds": seconds, "cpu": 0.0, "exit_code": None, "signal": None,
-                "detail": self._why()}  # fmt: skip
+    def _report_failure(self, place: int) -> dict[str, Any]:
+        return {"status": Status.INFRASTRUCTURE_ERROR, "seconds": self._get_seconds(place), "cpu_seconds": 0.0,
+                "exit_code": None, "signal": None, "detail": self._explain_failure()}  # fmt: skip
 
 
-def _read(descriptor: int, seconds: float) -> bytes | None:
-    """What comes within so many seconds; None if nothing does."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return os.read(descriptor, 65536) if poll.poll(seconds * 1000) else None
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
-async def _read_async(descriptor: int, seconds: float) -> bytes | None:
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
+def _check_limits(limits: Limits) -> Limits:
+    seconds, output = number(limits.seconds, "seconds", above=0.0), number(limits.output, "output", above=0.0)
+    return Limits(seconds, None if limits.memory is None else number(limits.memory, "memory", above=0.0), output)
+
+
+def _check_racers(racers: Sequence[Racer]) -> tuple[Racer, ...]:
+    found = tuple(racers)
+    if not found:
+        raise InputError("there are no racers; give at least one")
+    for racer in found:
+        _check_racer(racer)
+    names = [racer.name for racer in found]
+    if len(set(names)) < len(names):
+        raise InputError(f"two racers have the same name: {', '.join(names):.80}")
+    return found
+
+
+def _check_racer(racer: Racer) -> None:
+    if not _is_text(racer.name):
+        raise InputError(f"the name of a racer is {racer.name!r:.80}; use a string")
+    for what in ("command", "verifier"):
+        command = getattr(racer, what)
+        if command is not None and not _is_command(command):
+            raise InputError(f"the {what} of {racer.name} is {command!r:.80}; give the program and its arguments as a "
+                             "sequence of strings")  # fmt: skip
+    for key, value in racer.environment.items():
+        if not (_is_text(key) and _is_text(value) and key and "=" not in key):
+            raise InputError(f"the environment of {racer.name} has {key!r:.80}: {value!r:.80}, which cannot be set")
+    if not all(type(code) is int and 0 <= code <= 255 for code in racer.exit_codes):
+        raise InputError(f"the exit codes of {racer.name} are {racer.exit_codes!r:.80}; use integers from 0 to 255")
     try:
-        async with asyncio.timeout(seconds):  # wait_for would swallow a cancellation that comes together with an event
-            await ready.wait()
-    except TimeoutError:
-        return None
-    finally:
-        loop.remove_reader(descriptor)
-    return os.read(descriptor, 65536)
+        re.compile(racer.pattern or "")
+    except re.error as error:
+        raise InputError(
+            f"the pattern of {racer.name} is not a regular expression: {racer.pattern!r:.80}, {error}"
+        ) from None
+
+
+def _is_command(command: object) -> bool:
+    return isinstance(command, tuple | list) and bool(command) and all(map(_is_text, command)) and bool(command[0])
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str and "\0" not in value

@@ -1,9 +1,10 @@
-"""Two levels of containment, so that nobody survives a race.
+"""Two levels of containment, so that no process survives a race.
 
-"pid namespace": the race runs below an init of its own, with its own /proc, and dies with it, whatever kills it; racers
-can signal nobody outside. It needs root or unprivileged user namespaces. "subreaper": orphans become children of the
-supervisor, which kills its children until it has none. If the supervisor itself is killed then, the racers die with it,
-but not surely what they have started.
+"pid namespace": the race runs below its own init process with its own /proc, and dies with that init, whatever kills
+it. Racers cannot signal processes outside. This needs root or unprivileged user namespaces.
+
+"subreaper": orphans become children of the supervisor, which kills its children until none is left. If the supervisor
+itself is killed, the racers die with it, but processes that they have started may survive.
 """
 
 from __future__ import annotations
@@ -29,46 +30,46 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def become_subreaper() -> None:
-    """Have orphans below this process become its children."""
+    """Adopt the orphans among this process's descendants."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent(parent: int) -> None:
-    """Die when the parent does, a process of the same namespace; at once if it is dead already."""
+    """Make this process die when its parent, a process of the same namespace, does; now if that is dead already."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def run_in_namespace(race: Callable[[], None]) -> str | None:
-    """Race below an init of its own; this process ends with it. If that cannot be done here, return the reason.
+    """Race in a new pid namespace and end this process with the race; if that is impossible, return the reason.
 
-    Namespaces cannot be left again, so it is a child that enters them: if it fails, this process is as before.
+    A process cannot leave a namespace, so a child enters it: if that fails, this process is as before.
     """
-    said, saying = os.pipe()
+    answer_in, answer_out = os.pipe()
     this = os.pidfd_open(os.getpid())
     middle = os.fork()
     if middle == 0:
-        os.close(said)
+        os.close(answer_in)
         try:
-            _enter_namespace(race, this, saying)
+            _enter_namespace(race, this, answer_out)
         except Exception as error:
-            os.write(saying, str(error).encode())
+            os.write(answer_out, str(error).encode())
         finally:
             os._exit(1)
     os.close(this)
-    os.close(saying)
-    answer = os.read(said, 4096).decode()
-    os.close(said)
+    os.close(answer_out)
+    answer = os.read(answer_in, 4096).decode()
+    os.close(answer_in)
     if answer == "racing":
         os.close(1)
     status = os.waitstatus_to_exitcode(os.waitpid(middle, 0)[1])
     if answer == "racing":
         os._exit(0 if status == 0 else 1)
-    return answer or "the process that tried it died"
+    return answer or "the process that tried to create a pid namespace died"
 
 
-def _enter_namespace(race: Callable[[], None], parent: int, saying: int) -> NoReturn:
+def _enter_namespace(race: Callable[[], None], parent: int, answer_out: int) -> NoReturn:
     _die_with(parent)
     this = os.pidfd_open(os.getpid())
     _unshare()
@@ -76,17 +77,17 @@ def _enter_namespace(race: Callable[[], None], parent: int, saying: int) -> NoRe
     if init == 0:
         _die_with(this)
         _mount_proc()
-        os.write(saying, b"racing")
-        os.close(saying)
+        os.write(answer_out, b"racing")
+        os.close(answer_out)
         race()
         os._exit(0)
-    for descriptor in (saying, this, 1):
+    for descriptor in (answer_out, this, 1):
         os.close(descriptor)
     os._exit(0 if os.waitpid(init, 0)[1] == 0 else 1)
 
 
 def _die_with(parent: int) -> None:
-    """Die when the parent does, which the pidfd `parent` stands for: from another namespace its number is not seen."""
+    """Make this process die with the one behind the pidfd `parent`, whose pid another namespace does not show."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()
     poll.register(parent, select.POLLIN)
@@ -96,7 +97,7 @@ def _die_with(parent: int) -> None:
 
 
 def _unshare() -> None:
-    """Have children in a pid namespace of their own; who is not root needs a user namespace for it, as who he is."""
+    """Put future children into a new pid namespace; without root that takes a user namespace with the same user."""
     user, group = os.geteuid(), os.getegid()
     flags = _CLONE_NEWPID | _CLONE_NEWNS | (_CLONE_NEWUSER if user else 0)
     if _libc.unshare(flags) != 0:
@@ -108,7 +109,7 @@ def _unshare() -> None:
 
 
 def _mount_proc() -> None:
-    """Show the processes of the new namespace in /proc; mounts outside are still seen, ours are not seen outside."""
+    """Mount a /proc that shows the new namespace, invisible outside; mounts that happen outside are seen here."""
     slave = _libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC_SLAVE), None)
     if slave != 0 or _libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_MS_NOSUID_NODEV_NOEXEC), None) != 0:
         raise _error("mount /proc")

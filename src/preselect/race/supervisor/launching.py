@@ -1,4 +1,4 @@
-"""How a new process becomes a racer or a verifier, and where racers wait for each other."""
+"""How a forked process becomes a racer or a verifier, and the gate where racers wait for each other."""
 
 from __future__ import annotations
 
@@ -14,111 +14,112 @@ from .messages import decode, encode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Sequence
     from typing import NoReturn
 else:
     import _signal as signal
 
 MEGABYTE = 2**20
-STARTING_SECONDS = 5.0
-IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by the supervisor, not by what it starts
+IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by the supervisor, not by racers
+_GATE_SECONDS = 5.0
 
 
 class Gate:
-    """Where racers wait for each other."""
+    """Where racers wait, so that all of them start together."""
 
     def __init__(self) -> None:
-        self.waiting, self.opening = os.pipe()
-        self.seen, self.saying = os.pipe()
+        self.gate_in, self.gate_out = os.pipe()
+        self.arrivals_in, self.arrivals_out = os.pipe()
 
-    def passed(self) -> bool:
-        """Wait for the opening, in a racer's process; False if the supervisor has died."""
-        os.close(self.opening)  # or its death would not be noticed
-        os.write(self.saying, b".")
-        return bool(os.read(self.waiting, 1))
+    def wait(self) -> bool:
+        """Wait in a racer's process until the gate opens; return False if the supervisor has died."""
+        os.close(self.gate_out)  # otherwise the pipe would not end when the supervisor dies
+        os.write(self.arrivals_out, b".")
+        return bool(os.read(self.gate_in, 1))
 
     def open_for(self, count: int) -> float:
-        """Open as soon as so many wait; when that was. Who died on the way is not waited for very long."""
-        limit, missing, poll = time.monotonic() + STARTING_SECONDS, count, select.poll()
-        poll.register(self.seen, select.POLLIN)
+        """Open the gate once `count` racers wait, or after a few seconds if some have died; return the time of it."""
+        limit, missing, poll = time.monotonic() + _GATE_SECONDS, count, select.poll()
+        poll.register(self.arrivals_in, select.POLLIN)
         while missing > 0 and poll.poll(max(0.0, limit - time.monotonic()) * 1000):
-            missing -= len(os.read(self.seen, missing))
-        opened = time.monotonic()
-        os.write(self.opening, b"." * count)
-        for descriptor in (self.waiting, self.opening, self.seen, self.saying):
+            missing -= len(os.read(self.arrivals_in, missing))
+        opening_time = time.monotonic()
+        os.write(self.gate_out, b"." * count)
+        for descriptor in (self.gate_in, self.gate_out, self.arrivals_in, self.arrivals_out):
             os.close(descriptor)
-        return opened
+        return opening_time
 
 
 class Launcher:
-    """Starts commands, each in a session of its own, with its outputs in files of limited size."""
+    """Starts commands, each in its own session, with its output in files of limited size."""
 
-    def __init__(self, folder: str, output: float) -> None:
+    def __init__(self, folder: str, max_megabytes: float) -> None:
         self.pid = os.getpid()
         self.folder = folder
-        self.cap = _allowed_size(int(output * MEGABYTE))
+        self.max_bytes = _cap_at_hard_limit(int(max_megabytes * MEGABYTE))
         self.null = os.open(os.devnull, os.O_RDONLY)
-        self.complaints_in, self.complaints_out = os.pipe()
-        os.set_blocking(self.complaints_in, False)
-        self.complaints: dict[int, str] = {}
+        self.errors_in, self.errors_out = os.pipe()
+        os.set_blocking(self.errors_in, False)
+        self.start_errors: dict[int, str] = {}
 
-    def path(self, name: str) -> str:
-        """Where a file of the race is."""
+    def get_path(self, name: str) -> str:
+        """Return the path of a file of the race."""
         return os.path.join(self.folder, name)
 
-    def open(self, name: str) -> int:
-        """Begin a file of the race."""
-        return os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    def create(self, name: str) -> int:
+        """Create an empty file of the race and return its descriptor."""
+        return os.open(self.get_path(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
 
     def launch(
         self,
         number: int,
-        command: list[str],
+        command: Sequence[str],
         environment: dict[str, str],
         files: tuple[int, int],
         gate: Gate | None = None,
     ) -> int:
-        """Fork a process that becomes the command, with these files, which are closed here, as its outputs."""
+        """Fork a process that executes the command with `files`, which are closed here, as its output and errors."""
         pid = os.fork()
         if pid == 0:
             try:
-                self._leave(files)
-                if gate is None or gate.passed():
+                self._set_up(files)
+                if gate is None or gate.wait():
                     _execute(command, environment)
             except (OSError, ValueError) as error:
-                os.write(self.complaints_out, encode([number, _reason(error, command[0])]))
+                os.write(self.errors_out, encode([number, _explain(error, command[0])]))
             finally:
                 os._exit(127)
         for descriptor in files:
             os.close(descriptor)
         return pid
 
-    def _leave(self, files: tuple[int, int]) -> None:
-        """In a new process: leave the supervisor's session, signals and files, but not its life."""
+    def _set_up(self, files: tuple[int, int]) -> None:
+        """Give a forked process its own session, signals and files, and let it die with the supervisor."""
         os.setsid()
         die_with_parent(self.pid)
-        for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         for place, descriptor in enumerate((self.null, *files)):
             os.dup2(descriptor, place)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self.cap, self.cap))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.max_bytes, self.max_bytes))
 
-    def complaint(self, number: int) -> str | None:
-        """Why a process that has exited could not execute its command, if so; it complains before it exits."""
+    def get_start_error(self, number: int) -> str | None:
+        """Return why a process that has exited could not execute its command; None if it could."""
         try:
-            for line in os.read(self.complaints_in, 65536).splitlines():
-                complaining, reason = decode(line)
-                self.complaints[complaining] = reason
+            for line in os.read(self.errors_in, 65536).splitlines():
+                sender, reason = decode(line)
+                self.start_errors[sender] = reason
         except BlockingIOError:
             pass
-        return self.complaints.pop(number, None)
+        return self.start_errors.pop(number, None)
 
 
-def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
+def _execute(command: Sequence[str], environment: dict[str, str]) -> NoReturn:
     name = command[0]
     denied: OSError | None = None
-    for place in [""] if "/" in name else environment.get("PATH", os.defpath).split(":"):
+    for folder in [""] if "/" in name else environment.get("PATH", os.defpath).split(":"):
         try:
-            os.execve(os.path.join(place, name), command, environment)
+            os.execve(os.path.join(folder, name), list(command), environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError as error:
@@ -126,7 +127,7 @@ def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
     raise denied or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
-def _reason(error: Exception, name: str) -> str:
+def _explain(error: Exception, name: str) -> str:
     if isinstance(error, FileNotFoundError):
         return f"no such command: {name:.300}"
     if isinstance(error, PermissionError):
@@ -134,6 +135,6 @@ def _reason(error: Exception, name: str) -> str:
     return f"{getattr(error, 'strerror', None) or error}: {name:.300}"
 
 
-def _allowed_size(cap: int) -> int:
+def _cap_at_hard_limit(size: int) -> int:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    return cap if hard == resource.RLIM_INFINITY else min(cap, hard)
+    return size if hard == resource.RLIM_INFINITY else min(size, hard)

@@ -1,6 +1,6 @@
-"""Messages between the client and the supervisor: lines, each a marshalled value in hexadecimal digits.
+"""Messages between the client and the supervisor: one line each, a marshalled value in hexadecimal digits.
 
-Both ends are the same interpreter, and marshal is there without being imported from a file.
+Both ends run the same interpreter, and marshal is built into it.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class LifeLineError(Exception):
-    """The life line has ended."""
+class ClientGoneError(Exception):
+    """The client has closed its end, asked to stop, or died."""
 
 
 def encode(message: Any) -> bytes:
-    """A message as a line."""
+    """Encode a message as a line."""
     return marshal.dumps(message).hex().encode() + b"\n"
 
 
 def decode(line: bytes) -> Any:
-    """The message that a line is."""
+    """Decode the message in a line."""
     return marshal.loads(bytes.fromhex(line.decode()))
 
 
 def emit(event: dict[str, Any]) -> None:
-    """Tell the client; if it is gone, the race is over."""
+    """Send an event to the client."""
     line = encode(event)
     try:
         while line:
             line = line[os.write(1, line) :]
     except BrokenPipeError:
-        raise LifeLineError from None
+        raise ClientGoneError from None
 
 
-def hear() -> bytes:
-    """What the client has said by now; if it is gone, the race is over."""
+def receive() -> bytes:
+    """Read what the client has sent so far; blocks if that is nothing."""
     data = os.read(0, 65536)
     if not data:
-        raise LifeLineError
+        raise ClientGoneError
     return data

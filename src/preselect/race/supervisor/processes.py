@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,11 +12,11 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-Process = tuple[int, int, int, int]  # parent, session, when it started, pages in memory
+Process = tuple[int, int, int, int]  # parent, session, start time, resident pages
 
 
-def environment_of(pid: int) -> list[bytes]:
-    """The environment with which a process was started; nothing if it is gone or not ours to see."""
+def read_environment(pid: int) -> list[bytes]:
+    """Read the environment with which a process was started; empty if it is gone or not readable."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -23,8 +24,8 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
-def process_of(pid: int) -> Process | None:
-    """What /proc tells of a process; None if it is gone."""
+def read_process(pid: int) -> Process | None:
+    """Read what /proc shows of a process; None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
@@ -34,42 +35,42 @@ def process_of(pid: int) -> Process | None:
     return (int(fields[1]), int(fields[3]), int(fields[19]), int(fields[21])) if fields else None
 
 
-def all_pids() -> list[int]:
-    """The numbers of all processes that can be seen."""
+def list_pids() -> list[int]:
+    """List the pids of all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def descendants() -> dict[int, Process]:
-    """All processes below this one, parents before their children."""
-    everybody = {pid: process_of(pid) for pid in all_pids()}
+def find_descendants() -> dict[int, Process]:
+    """Find all processes below this one, parents before their children."""
+    everything = {pid: read_process(pid) for pid in list_pids()}
     children: dict[int, list[int]] = {}
-    for pid, process in everybody.items():
+    for pid, process in everything.items():
         if process is not None:
             children.setdefault(process[0], []).append(pid)
-    found, open_ends = {}, [os.getpid()]
-    while open_ends:
-        for pid in children.get(open_ends.pop(), ()):
-            process = everybody[pid]
+    found, parents = {}, [os.getpid()]
+    while parents:
+        for pid in children.get(parents.pop(), ()):
+            process = everything[pid]
             if process is not None and pid not in found:
                 found[pid] = process
-                open_ends.append(pid)
+                parents.append(pid)
     return found
 
 
 def kill_children() -> None:
-    """Kill all children, each as soon as it is seen, since who forks and exits all the time is soon another.
+    """Kill all children, each on sight: a process that keeps forking and exiting changes its pid.
 
-    What they leave behind are children the next time.
+    Their orphans become children, which the next call kills.
     """
     this = os.getpid()
-    for pid in sorted(all_pids(), reverse=True):
-        process = process_of(pid)
+    for pid in sorted(list_pids(), reverse=True):
+        process = read_process(pid)
         if process is not None and process[0] == this:
             kill_with_groups([pid])
 
 
 def kill_with_groups(processes: Iterable[int]) -> None:
-    """Kill processes and their groups: a group dies at once, so that nobody in it forks away."""
+    """Kill processes and their groups; a whole group dies at once, so none of its processes can fork away."""
     for pid in processes:
         try:
             kill_group(os.getpgid(pid))
@@ -80,25 +81,56 @@ def kill_with_groups(processes: Iterable[int]) -> None:
 
 def kill_group(group: int) -> None:
     """Kill a process group, unless it is the supervisor's own."""
-    # 0 would be this group, or one that is not seen in this namespace, and 1 everybody
+    # group 0 means this group, or one that this namespace does not show; -1 would mean every process
     if group > 1 and group != os.getpgrp():
         _kill(-group)
 
 
-def kill_everybody() -> None:
-    """Kill all that can be reached; only for the init of a namespace."""
+def kill_everything() -> None:
+    """Kill every process that can be signalled; only for the init process of a namespace."""
     _kill(-1)
 
 
+def has_mark(pid: int, mark: str) -> bool:
+    """Whether the environment of a process has a variable that begins with `mark`."""
+    return any(text.startswith(mark.encode()) for text in read_environment(pid))
+
+
+def kill_marked(mark: str, seconds: float) -> None:
+    """Kill all processes with a mark in their environment, for at most `seconds`.
+
+    Processes that have replaced their environment are not found.
+    """
+    limit = time.monotonic() + seconds
+    while (found := [pid for pid in list_pids() if has_mark(pid, mark)]) and time.monotonic() < limit:
+        for pid in found:
+            _kill_if_marked(pid, mark)
+        time.sleep(0.001)
+
+
+def _kill_if_marked(pid: int, mark: str) -> None:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if has_mark(pid, mark):  # again: from now on the pid cannot pass to another process unnoticed
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(process)
+
+
 def _kill(target: int) -> None:
-    """Kill a process, or a group (negative); who does not die is noticed elsewhere."""
+    """Kill a process, or a group if negative; the caller notices survivors by itself."""
     try:
         os.kill(target, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return
 
 
-def signal_name(number: int) -> str:
-    """What a signal is called."""
+def get_signal_name(number: int) -> str:
+    """Return the name of a signal, such as SIGSEGV."""
     names = (name for name in dir(signal) if name.startswith("SIG") and getattr(signal, name) == number)
     return next((name for name in names if not name.startswith("SIG_")), f"signal {number}")

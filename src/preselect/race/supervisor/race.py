@@ -1,7 +1,6 @@
-"""The race itself: starting, waiting, verifying, deciding, ending.
+"""The race itself: start, wait, verify, decide, end.
 
-Answers are verified one after the other in the order of `first_of`; later answers wait for their turn. Racers go on
-running meanwhile.
+Answers are verified one at a time, in the order of `pick_first`, while the other racers go on running.
 """
 
 from __future__ import annotations
@@ -15,287 +14,282 @@ import time
 from .children import VERIFIER, Children
 from .containment import NAMESPACE
 from .launching import MEGABYTE, Gate, Launcher
-from .messages import LifeLineError, decode, emit, hear
-from .processes import kill_with_groups, signal_name
-from .racer import PATTERN_SECONDS, TIE_SECONDS, Racer, first_of
+from .messages import ClientGoneError, decode, emit, receive
+from .processes import get_signal_name, kill_with_groups
+from .racer import PATTERN_SECONDS, TIE_SECONDS, Limits, Racer, Run, Status, pick_first
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Sequence
     from typing import Any
 else:
     import _signal as signal
 
-TICK_SECONDS = 0.25
-SAMPLE_SECONDS = 0.05
+_TICK_SECONDS = 0.25
+_SAMPLE_SECONDS = 0.05
 
 
 class Race:
-    """A race, from the start to the last process."""
+    """A race, from the start to the death of its last process."""
 
     def __init__(self, specification: dict[str, Any], level: str) -> None:
         self.level = level
         self.client: int = specification["client"]
-        self.seconds: float = specification["seconds"]
-        self.memory: float | None = specification["memory"]
+        self.limits = Limits(**specification["limits"])
         self.order: list[int] = specification["order"]
-        self.racers = [Racer(number, given) for number, given in enumerate(specification["racers"])]
-        self.launcher = Launcher(specification["folder"], specification["output"])
+        self.client_checks: bool = specification["client_checks"]
+        racers = zip(specification["racers"], specification["lots"], strict=True)
+        self.runs = [Run(number, Racer(**racer), lot) for number, (racer, lot) in enumerate(racers)]
+        self.launcher = Launcher(specification["folder"], self.limits.output)
         self.poll = select.poll()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.client, select.POLLIN)
-        self.children = Children(self.poll, len(self.racers), specification["token"], self._exited)
-        self.checking: Racer | None = None
-        self.winner: Racer | None = None
+        self.children = Children(self.poll, len(self.runs), specification["token"], self._on_exit)
+        self.verifying: Run | None = None
+        self.winner: Run | None = None
         self.tie = False
-        self.infrastructure: str | None = None  # what failed of ours, for one racer
-        self.failure: str | None = None  # and for all
-        self.released = self.deadline = self.next_sample = 0.0
+        self.infrastructure: str | None = None  # what went wrong for one racer that is not its own fault
+        self.failure: str | None = None  # the same for the whole race
+        self.start_time = self.deadline = self.next_sample = 0.0
         self.received = b""
 
     def run(self) -> None:
-        """Race, kill everybody, and say how it was."""
+        """Race, kill all processes, and report the result."""
         try:
             self._start()
-            while self._undecided():
+            while self._is_undecided():
                 self._wait()
                 self.children.reap()
-                self._sample_memory()
+                self._check_memory()
                 self._decide()
             stopped = False
-        except LifeLineError:
+        except ClientGoneError:
             stopped = True
         except Exception as error:
             sys.excepthook(type(error), error, error.__traceback__)
             stopped, self.failure = False, f"{type(error).__name__}: {error}"
         self._settle()
-        left = self.children.kill_all(everybody=self.level == NAMESPACE and os.getpid() == 1)
-        self.failure = left or self.failure
+        survivors = self.children.kill_all(everything=self.level == NAMESPACE and os.getpid() == 1)
+        self.failure = survivors or self.failure
         if not stopped:
-            self._say_done()
+            self._report()
 
-    # starting
+    # start
 
     def _start(self) -> None:
         gate = Gate()
         for number in self.order:
-            self._launch(self.racers[number], gate)
-        self.released = gate.open_for(len(self.racers))
-        self.deadline = self.released + self.seconds
+            self._launch(self.runs[number], gate)
+        self.start_time = gate.open_for(len(self.runs))
+        self.deadline = self.start_time + self.limits.seconds
         emit({"event": "started", "level": self.level})
 
-    def _launch(self, racer: Racer, gate: Gate) -> None:
-        files = self.launcher.open(f"{racer.number}.out"), self.launcher.open(f"{racer.number}.err")
-        environment = {**os.environ, **racer.environment, **self.children.mark(racer.number)}
-        self.children.add(self.launcher.launch(racer.number, racer.command, environment, files, gate), racer.number)
-        racer.running = True
+    def _launch(self, run: Run, gate: Gate) -> None:
+        files = self.launcher.create(f"{run.number}.out"), self.launcher.create(f"{run.number}.err")
+        environment = {**os.environ, **run.racer.environment, **self.children.mark(run.number)}
+        pid = self.launcher.launch(run.number, run.racer.command, environment, files, gate)
+        self.children.add(pid, run.number)
+        run.is_running = True
 
-    # while it runs
+    # wait
 
-    def _undecided(self) -> bool:
-        return (
-            self.winner is None
-            and time.monotonic() < self.deadline
-            and any(racer.status is None for racer in self.racers)
-        )
+    def _is_undecided(self) -> bool:
+        return self.winner is None and time.monotonic() < self.deadline and any(run.status is None for run in self.runs)
 
     def _wait(self) -> None:
-        """Until somebody exits, the client says something, or something is due."""
+        """Wait until a process exits, the client sends something, or something is due."""
         now = time.monotonic()
-        until = now if self.children.behind else min(self.deadline, now + TICK_SECONDS, *self._due())
+        until = now if self.children.has_backlog else min(self.deadline, now + _TICK_SECONDS, *self._get_due_times())
         ready = [descriptor for descriptor, _ in self.poll.poll(max(0.0, until - now) * 1000)]
         if self.client in ready:
-            raise LifeLineError
+            raise ClientGoneError
         if 0 in ready:
-            self._listen()
+            self._handle_messages()
 
-    def _due(self) -> list[float]:
-        pending = [] if self.checking else self._pending()
-        due = [self.released + racer.seconds + TIE_SECONDS for racer in pending]
-        return [*due, self.next_sample] if self.memory is not None else due
+    def _get_due_times(self) -> list[float]:
+        undecided = [] if self.verifying else self._get_undecided_answers()
+        due = [self.start_time + run.seconds + TIE_SECONDS for run in undecided]
+        return [*due, self.next_sample] if self.limits.memory is not None else due
 
-    def _listen(self) -> None:
-        *lines, self.received = (self.received + hear()).split(b"\n")
+    def _handle_messages(self) -> None:
+        *lines, self.received = (self.received + receive()).split(b"\n")
         for line in lines:
             message = decode(line)
             if message.get("stop"):
-                raise LifeLineError
-            number, right, detail = message["verdict"]
-            if self.checking is self.racers[number]:
-                self._verdict(right, detail)
+                raise ClientGoneError
+            number, is_right, detail = message["verdict"]
+            if self.verifying is self.runs[number]:
+                self._accept_verdict(is_right, detail)
 
-    def _sample_memory(self) -> None:
+    def _check_memory(self) -> None:
         start = time.monotonic()
-        if self.memory is None or start < self.next_sample:
+        if self.limits.memory is None or start < self.next_sample:
             return
-        for racer, held in zip(self.racers, self.children.by_racer(), strict=True):
-            pages = sum(process[3] for process in held.values())
-            over = pages * resource.getpagesize() > self.memory * MEGABYTE
-            if over and racer.running and racer.status is None:
-                racer.seconds = start - self.released
-                self._end(racer, "memory", f"held more than {self.memory:g} MB")
-            if over or racer.status == "memory":
-                kill_with_groups(held)
-        # a machine with many processes is not kept busy by looking at them
+        for run, processes in zip(self.runs, self.children.find_by_racer(), strict=True):
+            pages = sum(process[3] for process in processes.values())
+            is_over = pages * resource.getpagesize() > self.limits.memory * MEGABYTE
+            if is_over and run.is_running and run.status is None:
+                run.seconds = start - self.start_time
+                self._end(run, Status.MEMORY, f"held more than {self.limits.memory:g} MB")
+            if is_over or run.status == Status.MEMORY:
+                kill_with_groups(processes)
+        # scanning /proc takes long on a machine with many processes; it may take 5 % of the time
         now = time.monotonic()
-        self.next_sample = now + max(SAMPLE_SECONDS, 20 * (now - start))
+        self.next_sample = now + max(_SAMPLE_SECONDS, 20 * (now - start))
 
-    # who exits
+    # exits
 
-    def _exited(self, number: int, code: int | None, cpu: float) -> None:
-        """Take in that a racer or the verifier has exited or, without a code, what a racer has left behind."""
+    def _on_exit(self, number: int, code: int | None, cpu_seconds: float) -> None:
+        """Handle the exit of a racer, of the verifier or, without a code, of an orphan that a racer left behind."""
         if code is None:
-            self.racers[number].cpu += cpu
+            self.runs[number].cpu_seconds += cpu_seconds
         elif number == VERIFIER:
-            self._verified(code)
+            self._handle_verifier_exit(code)
         else:
-            self._racer_exited(self.racers[number], code, cpu)
+            self._handle_racer_exit(self.runs[number], code, cpu_seconds)
 
-    def _racer_exited(self, racer: Racer, code: int, cpu: float) -> None:
-        racer.running = False
-        racer.cpu += cpu
-        racer.exit_code, racer.signal = (code, None) if code >= 0 else (None, -code)
-        if racer.status is None:
-            racer.seconds = time.monotonic() - self.released
-            self._judge(racer, code)
+    def _handle_racer_exit(self, run: Run, code: int, cpu_seconds: float) -> None:
+        run.is_running = False
+        run.cpu_seconds += cpu_seconds
+        run.exit_code, run.signal = (code, None) if code >= 0 else (None, -code)
+        if run.status is None:
+            run.seconds = time.monotonic() - self.start_time
+            self._judge(run, code)
 
-    def _judge(self, racer: Racer, code: int) -> None:
-        complaint = self.launcher.complaint(racer.number)
-        if complaint is not None:
-            racer.exit_code = None
-            self._end(racer, "not started", complaint)
+    def _judge(self, run: Run, code: int) -> None:
+        start_error = self.launcher.get_start_error(run.number)
+        if start_error is not None:
+            run.exit_code = None
+            self._end(run, Status.NOT_STARTED, start_error)
         elif code == -signal.SIGXFSZ:
-            self._end(racer, "crashed", self._over())
+            self._end(run, Status.CRASHED, self._describe_full_output())
         elif code < 0:
-            self._end(racer, "crashed", f"died of {signal_name(-code)}")
+            self._end(run, Status.CRASHED, f"killed by {get_signal_name(-code)}")
         else:
-            self._judge_exit(racer, code)
+            self._judge_exit_code(run, code)
 
-    def _judge_exit(self, racer: Racer, code: int) -> None:
-        output = self._output(racer)
+    def _judge_exit_code(self, run: Run, code: int) -> None:
+        output = self._get_output_path(run)
         try:
-            full = os.path.getsize(output) >= self.launcher.cap
-            answered = racer.has_answered(code, output)
+            is_full = os.path.getsize(output) >= self.launcher.max_bytes
+            is_answer = run.is_answer(code, output)
         except TimeoutError:
-            self._fail(racer, f"the pattern took more than {PATTERN_SECONDS:g} s: {racer.pattern}")
+            self._fail(run, f"matching the pattern {run.racer.pattern} took more than {PATTERN_SECONDS:g} s")
         except OSError as error:
-            self._fail(racer, f"the output cannot be read: {error}")
+            self._fail(run, f"cannot read the output: {error}")
         else:
-            if answered and full:
-                self._end(racer, "crashed", f"answered, but {self._over()}: its answer may be cut off")
-            elif answered:
-                racer.answered = True
-                emit({"event": "answered", "number": racer.number, "seconds": racer.seconds})
+            if is_answer and is_full:
+                self._end(run, Status.CRASHED, f"answered, but {self._describe_full_output()} and may be cut off")
+            elif is_answer:
+                run.has_answered = True
+                emit({"event": "answered", "number": run.number, "seconds": run.seconds})
             else:
-                self._end(racer, "no answer", f"exit code {code}" + (f"; {self._over()}" if full else ""))
+                reason = f"exit code {code}" + (f"; {self._describe_full_output()}" if is_full else "")
+                self._end(run, Status.NO_ANSWER, reason)
 
-    def _output(self, racer: Racer) -> str:
-        return self.launcher.path(f"{racer.number}.out")
+    def _get_output_path(self, run: Run) -> str:
+        return self.launcher.get_path(f"{run.number}.out")
 
-    def _over(self) -> str:
-        return f"its output reached the cap of {self.launcher.cap / MEGABYTE:g} MB"
+    def _describe_full_output(self) -> str:
+        return f"its output reached the limit of {self.launcher.max_bytes / MEGABYTE:g} MB"
 
-    # who wins
+    # decide
 
-    def _pending(self) -> list[Racer]:
-        """Who has answered and waits for the decision."""
-        return [racer for racer in self.racers if racer.answered and racer.status is None]
+    def _get_undecided_answers(self) -> list[Run]:
+        return [run for run in self.runs if run.has_answered and run.status is None]
 
     def _decide(self) -> None:
-        """Take the next answer up, unless one is being verified or another may still tie."""
-        pending = self._pending()
-        if self.winner is not None or self.checking is not None or not pending:
+        """Verify the next answer, unless one is being verified or another racer may still tie."""
+        answers = self._get_undecided_answers()
+        if self.winner is not None or self.verifying is not None or not answers:
             return
-        closed = self.released + min(racer.seconds for racer in pending) + TIE_SECONDS
-        if time.monotonic() < min(closed, self.deadline) and any(racer.running for racer in self.racers):
+        end_of_tie = self.start_time + min(run.seconds for run in answers) + TIE_SECONDS
+        if time.monotonic() < min(end_of_tie, self.deadline) and any(run.is_running for run in self.runs):
             return
-        racer = self.racers[self._first()[0]]
-        if racer.verifier is not None:
-            self._verify(racer, racer.verifier)
-        elif racer.ask:
-            self.checking = racer
-            emit({"event": "verify", "number": racer.number, "exit_code": racer.exit_code})
+        run, _ = pick_first(answers)
+        if run.racer.verifier is not None:
+            self._start_verifier(run, run.racer.verifier)
+        elif self.client_checks:
+            self.verifying = run
+            emit({"event": "verify", "number": run.number, "exit_code": run.exit_code})
         else:
-            self._win(racer)
+            self._win(run)
 
-    def _first(self) -> tuple[int, bool]:
-        return first_of([(racer.number, racer.seconds, racer.cpu, racer.lot) for racer in self._pending()])
+    def _win(self, run: Run) -> None:
+        self.winner, self.tie = run, pick_first(self._get_undecided_answers())[1]
+        self._end(run, Status.WON)
 
-    def _win(self, racer: Racer) -> None:
-        self.winner, self.tie = racer, self._first()[1]
-        self._end(racer, "won")
+    def _start_verifier(self, run: Run, verifier: Sequence[str]) -> None:
+        command = [argument.replace("{output}", self._get_output_path(run)) for argument in verifier]
+        output = self.launcher.create(f"{run.number}.verifier")
+        environment = {**os.environ, **run.racer.environment, **self.children.mark("verifier")}
+        self.verifying = run
+        self.children.add(self.launcher.launch(VERIFIER, command, environment, (output, os.dup(output))), VERIFIER)
 
-    def _verify(self, racer: Racer, verifier: list[str]) -> None:
-        command = [argument.replace("{output}", self._output(racer)) for argument in verifier]
-        said = self.launcher.open(f"{racer.number}.verifier")
-        environment = {**os.environ, **racer.environment, **self.children.mark("verifier")}
-        self.checking = racer
-        self.children.add(self.launcher.launch(VERIFIER, command, environment, (said, os.dup(said))), VERIFIER)
-
-    def _verified(self, code: int) -> None:
-        racer = self.checking
-        if racer is None:
+    def _handle_verifier_exit(self, code: int) -> None:
+        run = self.verifying
+        if run is None:
             return
-        complaint = self.launcher.complaint(VERIFIER)
-        if complaint is not None or code < 0:
-            self.checking = None
-            self._fail(racer, f"the verifier failed: {complaint or signal_name(-code)}")
+        start_error = self.launcher.get_start_error(VERIFIER)
+        if start_error is not None or code < 0:
+            self.verifying = None
+            self._fail(run, f"the verifier failed: {start_error or get_signal_name(-code)}")
             return
-        said = _last_line(self.launcher.path(f"{racer.number}.verifier"))
-        self._verdict(code == 0, f"the verifier exited with {code}{said and ': '}{said}")
+        line = _read_last_line(self.launcher.get_path(f"{run.number}.verifier"))
+        self._accept_verdict(code == 0, f"the verifier exited with {code}{line and ': '}{line}")
 
-    def _verdict(self, right: bool, detail: str) -> None:
-        racer, self.checking = self.checking, None
-        if racer is not None and right:
-            self._win(racer)
-        elif racer is not None:
-            self._end(racer, "wrong answer", detail)
+    def _accept_verdict(self, is_right: bool, detail: str) -> None:
+        run, self.verifying = self.verifying, None
+        if run is not None and is_right:
+            self._win(run)
+        elif run is not None:
+            self._end(run, Status.WRONG_ANSWER, detail)
 
-    # ending
+    # end
 
-    def _end(self, racer: Racer, status: str, detail: str = "") -> None:
-        racer.status, racer.detail = status, detail
-        emit({"event": "finished", **racer.report()})
+    def _end(self, run: Run, status: str, detail: str = "") -> None:
+        run.status, run.detail = status, detail
+        emit({"event": "finished", **run.report()})
 
-    def _fail(self, racer: Racer, reason: str) -> None:
+    def _fail(self, run: Run, reason: str) -> None:
         self.infrastructure = reason
-        self._end(racer, "infrastructure error", reason)
+        self._end(run, Status.INFRASTRUCTURE_ERROR, reason)
 
     def _settle(self) -> None:
-        """Give everybody a status who has none; the client hears of it with `done`."""
-        self.checking = None
-        for racer in self.racers:
-            if racer.status is None:
-                racer.status, racer.detail = self._last_status(racer)
-                if racer.status == "infrastructure error":
-                    self.infrastructure = racer.detail
-                if not racer.answered and self.released:
-                    racer.seconds = time.monotonic() - self.released
+        """Give a status to every run that has none; the client gets it with the event `done`."""
+        self.verifying = None
+        for run in self.runs:
+            if run.status is None:
+                run.status, run.detail = self._get_last_status(run)
+                if run.status == Status.INFRASTRUCTURE_ERROR:
+                    self.infrastructure = run.detail
+                if not run.has_answered and self.start_time:
+                    run.seconds = time.monotonic() - self.start_time
 
-    def _last_status(self, racer: Racer) -> tuple[str, str]:
+    def _get_last_status(self, run: Run) -> tuple[str, str]:
         if self.winner is not None:
-            return ("finished late" if racer.answered else "killed"), ""
+            return (Status.FINISHED_LATE if run.has_answered else Status.KILLED), ""
         if self.failure is not None:
-            return "infrastructure error", self.failure
-        if racer.answered:
-            return "infrastructure error", "answered, but its answer was not verified in time"
-        return "timeout", ""
+            return Status.INFRASTRUCTURE_ERROR, self.failure
+        if run.has_answered:
+            return Status.INFRASTRUCTURE_ERROR, "answered, but its answer was not verified in time"
+        return Status.TIMEOUT, ""
 
-    def _say_done(self) -> None:
-        end = time.monotonic() - self.released if self.released else 0.0
+    def _report(self) -> None:
+        seconds = time.monotonic() - self.start_time if self.start_time else 0.0
         emit({
             "event": "done",
             "winner": None if self.winner is None else self.winner.number,
             "tie": self.tie,
-            "seconds": end if self.winner is None else self.winner.seconds,
-            "level": self.level,
+            "seconds": seconds if self.winner is None else self.winner.seconds,
             "infrastructure": self.failure or self.infrastructure,
-            "racers": [racer.report() for racer in self.racers],
+            "runs": [run.report() for run in self.runs],
         })  # fmt: skip
 
 
-def _last_line(path: str) -> str:
-    """What a file says last; nothing if somebody has removed it."""
+def _read_last_line(path: str) -> str:
+    """Return the last line of a file that is not blank; an empty string if the file is gone."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - 1000))

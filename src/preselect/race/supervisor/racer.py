@@ -1,10 +1,14 @@
-"""One racer, and which of several answers is the first."""
+"""What a race is given, its racers and limits, how each racer can end, and the state of each racer while it runs.
+
+The client and the supervisor share these classes. A message carries a racer or limits as the dictionary of attributes.
+"""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Mapping, Sequence
     from typing import Any
 else:
     import _signal as signal
@@ -13,45 +17,128 @@ TIE_SECONDS = 0.003
 PATTERN_SECONDS = 2.0
 
 
-class Racer:
-    """One command of the race, and what has become of it."""
+class Status:
+    """How a racer can end; the docstring of this package says what each status means.
 
-    def __init__(self, number: int, given: dict[str, Any]) -> None:
-        self.number = number
-        self.command: list[str] = given["command"]
-        self.environment: dict[str, str] = given["environment"]
-        self.answers: list[int] = given["answers"]
-        self.pattern: str | None = given["pattern"]
-        self.verifier: list[str] | None = given["verifier"]
-        self.ask: bool = given["ask"]
-        self.lot: float = given["lot"]
-        self.running = self.answered = False
+    The groups are what a status tells about the racer's run time: another racer was faster, the racer would not have
+    answered on its own either, or the racer had no fair chance, so that the race teaches nothing.
+    """
+
+    WON = "won"
+    KILLED = "killed"
+    FINISHED_LATE = "finished late"
+    WRONG_ANSWER = "wrong answer"
+    CRASHED = "crashed"
+    NO_ANSWER = "no answer"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    NOT_STARTED = "not started"
+    INFRASTRUCTURE_ERROR = "infrastructure error"
+
+    BEATEN = (KILLED, FINISHED_LATE)
+    FAILED = (TIMEOUT, MEMORY, CRASHED, WRONG_ANSWER, NO_ANSWER)
+    VOID = (NOT_STARTED, INFRASTRUCTURE_ERROR)
+
+
+class _Record:
+    """A plain class that compares and prints by its attributes; dataclasses would triple the supervisor's imports."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class Limits(_Record):
+    """What a race may use.
+
+    Parameters
+    ----------
+    seconds : float, default 60
+        Wall-clock time of a race.
+    memory : float, optional
+        MB (2**20 bytes) that all processes of one racer may hold together; unlimited by default.
+    output : float, default 64
+        MB that a racer or a verifier may write to any one file.
+    """
+
+    def __init__(self, seconds: float = 60.0, memory: float | None = None, output: float = 64.0) -> None:
+        self.seconds, self.memory, self.output = seconds, memory, output
+
+
+class Racer(_Record):
+    """A command that is ready to run.
+
+    Parameters
+    ----------
+    name : str
+        Distinguishes the racer from the others of the race.
+    command : sequence of str
+        The program and its arguments.
+    environment : mapping of str to str, optional
+        Variables to set in addition to those of this process.
+    exit_codes : sequence of int, default (10, 20)
+        Exit codes that count as an answer.
+    pattern : str, optional
+        A regular expression that counts as an answer when it matches the output, whatever the exit code; ^ and $ match
+        at every line.
+    verifier : sequence of str, optional
+        A command that exits with 0 if the answer is right; `{output}` in its arguments becomes the output file's path.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        exit_codes: Sequence[int] = (10, 20),
+        pattern: str | None = None,
+        verifier: Sequence[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.command = command
+        self.environment = dict(environment or {})
+        self.exit_codes = exit_codes
+        self.pattern = pattern
+        self.verifier = verifier
+
+
+class Run:
+    """A racer in a running race: the state of its process, and how it ended."""
+
+    def __init__(self, number: int, racer: Racer, lot: float = 0.0) -> None:
+        self.number, self.racer, self.lot = number, racer, lot
+        self.is_running = self.has_answered = False
         self.status: str | None = None
-        self.seconds = self.cpu = 0.0
+        self.seconds = self.cpu_seconds = 0.0
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.detail = ""
-        if self.pattern is not None:
-            import re  # noqa: F401  # now, and not while the race is on
+        if racer.pattern is not None:
+            import re  # noqa: F401  # so that the import does not take time from the race
 
-    def has_answered(self, code: int, output: str) -> bool:
-        """Whether this exit with this file as the output is an answer; TimeoutError if that takes too long to say."""
-        return code in self.answers if self.pattern is None else _matches(self.pattern, output)
+    def is_answer(self, code: int, output: str) -> bool:
+        """Whether this exit code and output file are an answer; TimeoutError if matching the pattern takes too long."""
+        pattern = self.racer.pattern
+        return code in self.racer.exit_codes if pattern is None else _matches(pattern, output)
 
     def report(self) -> dict[str, Any]:
-        """All that the client is told."""
-        names = ("number", "status", "seconds", "cpu", "exit_code", "signal", "detail")
+        """Describe how the run stands, for the client."""
+        names = ("number", "status", "seconds", "cpu_seconds", "exit_code", "signal", "detail")
         return {name: getattr(self, name) for name in names}
 
 
-def first_of(answers: list[tuple[int, float, float, float]]) -> tuple[int, bool]:
-    """Which of some answers (number, seconds, CPU seconds, lot) comes first, and whether others tied with it.
+def pick_first(answered: Sequence[Run]) -> tuple[Run, bool]:
+    """Pick the run that answered first, and say whether others tied with it.
 
-    Answers within TIE_SECONDS of the earliest compete: less CPU time is better, then the lower lot.
+    Runs that answered within TIE_SECONDS of the earliest compete: less CPU time wins, then the lower lot.
     """
-    earliest = min(seconds for _, seconds, _, _ in answers)
-    together = [answer for answer in answers if answer[1] <= earliest + TIE_SECONDS]
-    return min(together, key=lambda answer: answer[2:])[0], len(together) > 1
+    earliest = min(run.seconds for run in answered)
+    together = [run for run in answered if run.seconds <= earliest + TIE_SECONDS]
+    return min(together, key=lambda run: (run.cpu_seconds, run.lot)), len(together) > 1
 
 
 def _matches(pattern: str, path: str) -> bool:
@@ -59,7 +146,7 @@ def _matches(pattern: str, path: str) -> bool:
 
     with open(path, "rb") as file:
         text = file.read().decode(errors="replace")
-    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
     try:
         return re.search(pattern, text, re.MULTILINE) is not None
@@ -67,5 +154,5 @@ def _matches(pattern: str, path: str) -> bool:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _give_up(*_: object) -> None:
+def _raise_timeout(*_: object) -> None:
     raise TimeoutError
