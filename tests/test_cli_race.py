@@ -212,12 +212,12 @@ def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
     monkeypatch.chdir(tmp_path)
     preselect("race", "init")
     assert "saps" in (tmp_path / "pool.toml").read_text()
-    assert "pool.toml, which is there" in preselect("race", "init", expect=1).stderr
+    assert "pool.toml exists and is not overwritten" in preselect("race", "init", expect=1).stderr
     (tmp_path / "pool.toml").unlink()
     path = pool({"good": MODEL, "liar": "printf 's SATISFIABLE\\nv -2 0\\n'; exit 10"})
     told = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
     assert "ok     good" in told
-    assert "wrong  liar: its answer does not pass the verifier" in told
+    assert "wrong  liar: its answer fails the verification" in told
     preselect("race", path, formulas)
     preselect("race", "report", path, "--out", tmp_path / "page.html")
     assert "good" in (tmp_path / "page.html").read_text()
@@ -229,7 +229,7 @@ def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
         (["pool.toml"], "name instances to race on", 2),
         (["pool.toml", "gone.cnf"], "'gone.cnf' is not a file; nothing was raced", 1),
         (["gone.toml", "cnf/a.cnf"], "gone.toml", 1),
-        (["pool.toml", "cnf/a.cnf", "--k", "7"], "k must be at most the number of arms, 1, got 7", 1),
+        (["pool.toml", "cnf/a.cnf", "--k", "7"], "k=7, but there is only 1 arm", 1),
         (["pool.toml", "cnf/a.cnf", "--seconds", "inf"], "seconds is inf; use a finite number above 0", 1),
         (["init", "new.toml", "--seconds", "-5"], "use a number above 0", 1),
         (["pool.toml", "--watch", "gone"], "cannot watch 'gone': it is not a folder", 1),

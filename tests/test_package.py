@@ -48,7 +48,7 @@ def test_there_is_one_tree_of_exceptions_and_it_is_drawn():
     assert issubclass(preselect.InputError, ValueError)
     sources = [path.read_text() for path in (ROOT / "src").rglob("*.py") if path.name != "errors.py"]
     elsewhere = re.findall(r"^class (\w+)\(.*(?:Error|Exception)\b", "\n".join(sources), re.MULTILINE)
-    assert elsewhere == ["LifeLineError"]
+    assert elsewhere == ["ClientGoneError"]
 
 
 def test_importing_brings_numpy_and_numba_and_nothing_else():
