@@ -93,7 +93,7 @@ def bare(n, d, k):
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()
-        averaging.learn_sandwich(read_only, ranking, step, t, policy._estimate)
+        averaging.learn_sandwich(read_only, ranking, step, t, policy.estimate.block)
         end = perf_counter_ns()
         policy.observations += 1
         return end - reported + chosen - start

@@ -48,13 +48,14 @@ class LiteralBelief:
         return np.array([np.sqrt(z @ np.linalg.solve(M, z)) for z in Z])
 
     def maximum_likelihood(self):
-        """Newton's method on the sum of all log-likelihoods and the log prior, from zero, many steps, no shortcuts."""
-        theta = self.mean.copy()
-        for _ in range(200):
+        """Newton's method on the sum of all log-likelihoods and the log prior, from the prior mean to convergence."""
+        theta, step = self.mean.copy(), np.inf
+        while np.abs(step).max() > 1e-12:
             g = self.precision * (self.mean - theta)
             H = -np.diag(self.precision)
             for sigma, X_S in self.outcomes:
                 g = g + literal.gradient(theta, sigma, X_S)
                 H = H + literal.hessian(theta, sigma, X_S)
-            theta = theta - 0.5 * np.linalg.solve(H, g)
+            step = np.linalg.solve(-H, g)
+            theta = theta + step / max(1.0, np.abs(step).max())  # far away, Newton's step may be too long
         return theta, -H

@@ -1,6 +1,6 @@
 """The paper's formulas, written down literally: the oracle for CPPL, and what `make bench` measures against.
 
-Every line follows the paper's notation and order (Section 5 and the supplementary material): utilities by exp, explicit
+Every line follows the paper's notation and order (Section 5 and Appendix A): utilities by exp, explicit
 means S_t and V_t, matrix root by SciPy, operator norm by SVD, one arm at a time. Nothing is shared with the library.
 The only addition is the ridge: the paper inverts S_t, which is singular in the first rounds.
 """
@@ -10,7 +10,7 @@ import scipy.linalg
 
 
 def log_likelihood(theta, sigma, X_S):
-    """Eq. (log_likelihood): sigma lists positions in S, best first, all of it or the first m."""
+    """Eq. (5), and (7) for a winner: sigma lists positions in S, best first, all of it or the first m."""
     total = 0.0
     for i, rest in stages(sigma, len(X_S)):
         total += theta @ X_S[i] - np.log(sum(np.exp(theta @ X_S[j]) for j in rest))
@@ -26,13 +26,13 @@ def stages(sigma, size):
 
 
 def sums(theta, X_rest):
-    """a_i, b_i and c_i of Supplement A for the arms still there."""
+    """a_i, b_i and c_i of Appendix A for the arms still there."""
     weights = np.exp(X_rest @ theta)
     return weights @ X_rest, weights.sum(), (X_rest.T * weights) @ X_rest
 
 
 def gradient(theta, sigma, X_S):
-    """Supplement A: sum over stages of x - a/b."""
+    """Appendix A: sum over stages of x - a/b."""
     total = np.zeros(len(theta))
     for i, rest in stages(sigma, len(X_S)):
         a, b, _ = sums(theta, X_S[rest])
@@ -41,7 +41,7 @@ def gradient(theta, sigma, X_S):
 
 
 def hessian(theta, sigma, X_S):
-    """Supplement A: sum over stages of aa'/b^2 - c/b."""
+    """Appendix A: sum over stages of aa'/b^2 - c/b."""
     total = np.zeros((len(theta), len(theta)))
     for _, rest in stages(sigma, len(X_S)):
         a, b, c = sums(theta, X_S[rest])

@@ -1,11 +1,13 @@
 """Every policy against the public conformance suite; and the suite against policies that are broken on purpose."""
 
+import copy
+import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 
-from preselect import EpsilonGreedy, MaxTheta, Random, testing
+from preselect import EpsilonGreedy, InputError, MaxTheta, Preselector, Random, testing
 from preselect.policies import registry
 
 VARIANTS = [
@@ -24,7 +26,30 @@ VARIANTS = [
 @pytest.mark.parametrize("policy", VARIANTS)
 def test_conformance(policy, check, context, outcome):
     make, parameters = registry.parse(policy)
-    testing.CHECKS[check](partial(make, **parameters), testing.CONTEXTS[context], testing.OUTCOMES[outcome])
+    testing.run(check, partial(make, **parameters), context, outcome)
+
+
+def test_every_check_runs_on_every_kind_that_it_is_about():
+    kinds = {check: set(kind.on) for check, kind in testing.CHECKS.items()}
+    every_context = {(context, "winner") for context in testing.CONTEXTS}
+    every_outcome = {("array", outcome) for outcome in testing.OUTCOMES}
+    assert kinds["repeats"] == every_context | every_outcome
+    assert kinds["eligibility"] == kinds["first_choice"] == every_context
+    assert kinds["copies"] == kinds["state_round_trip"] == every_outcome
+    assert {context for context, _ in kinds["structure"]} == set(testing.CONTEXTS) - {"array"}
+    assert kinds["memory"] == kinds["bad_contexts"] == {("array", "winner")}
+
+
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda chooser: pickle.loads(pickle.dumps(chooser))])
+def test_a_copied_preselector_continues_as_the_original(make_copy):
+    chooser = Preselector(["a", "b", "c"], context=["size"], seed=0)
+    copied = make_copy(chooser)
+    for one in (chooser, copied):
+        decision = one.select({"size": 3.0}, k=2)
+        one.learn(decision, winner=decision.names[1])
+    assert copied.to_bytes() == chooser.to_bytes()
+    assert copied.policy.theta.any()
+    assert copied.scores({"size": 1.0}) == chooser.scores({"size": 1.0})
 
 
 class Mutating(MaxTheta):
@@ -32,8 +57,7 @@ class Mutating(MaxTheta):
 
     def _choose(self, context, k, eligible):
         chosen = super()._choose(context, k, eligible)
-        if isinstance(context, np.ndarray):
-            context.sort()
+        context.X.sort()
         return chosen
 
 
@@ -47,23 +71,54 @@ class Deaf(MaxTheta):
 class Forgetful(MaxTheta):
     """Saves half of what it has learnt."""
 
-    _state = ("theta_hat",)
+    def _arrays(self):
+        return {**super()._arrays(), "theta_bar": np.zeros(self.d)}
+
+
+class Torn(MaxTheta):
+    """Has views of its estimate, which part from it in a copy."""
+
+    def __init__(self, *, d, seed=None):
+        super().__init__(d=d, seed=seed)
+        self.view = self.estimate.theta_bar
+
+    def _arrays(self):
+        return {**super()._arrays(), "theta_bar": self.view}
+
+
+class Shared(MaxTheta):
+    """Shares its estimate with its copies."""
+
+    def __deepcopy__(self, memo):
+        again = copy.copy(self)
+        again._generator = copy.deepcopy(self._generator)
+        return again
 
 
 class Hoarding(MaxTheta):
     """Keeps every decision."""
 
-    def _observe(self, decision, ranking):
-        super()._observe(decision, ranking)
-        self.__dict__.setdefault("history", []).append(decision.rows.copy())
+    def _observe(self, rows, ranking):
+        super()._observe(rows, ranking)
+        self.__dict__.setdefault("past", []).append(rows.copy())
 
 
 class Gullible(MaxTheta):
     """Learns before it checks."""
 
     def learn(self, decision, outcome):
-        self.theta_hat += 1.0
+        self.theta_hat[:] += 1.0
         super().learn(decision, outcome)
+
+
+class Chatty(MaxTheta):
+    """Says more than one sentence."""
+
+    def learn(self, decision, outcome):
+        try:
+            super().learn(decision, outcome)
+        except InputError as error:
+            raise InputError(f"{error}. Try again") from None
 
 
 class Unseeded(EpsilonGreedy):
@@ -80,6 +135,9 @@ class Unseeded(EpsilonGreedy):
         (Mutating, "inputs_kept"),
         (Deaf, "eligibility"),
         (Forgetful, "state_round_trip"),
+        (Torn, "copies"),
+        (Shared, "copies"),
+        (Chatty, "bad_outcomes"),
         (Hoarding, "memory"),
         (Gullible, "bad_outcomes"),
         (Gullible, "uninformative_outcomes"),
@@ -88,10 +146,10 @@ class Unseeded(EpsilonGreedy):
 )
 def test_the_suite_notices_a_broken_policy(broken, check):
     with pytest.raises(AssertionError):
-        testing.CHECKS[check](broken, testing.CONTEXTS["array"], testing.OUTCOMES["winner"])
+        testing.run(check, broken)
 
 
 def test_the_whole_suite_in_one_call_names_what_failed():
     testing.check_policy(Random)
-    with pytest.raises(AssertionError, match=r"memory, array context, winner outcomes: .* bytes more"):
+    with pytest.raises(AssertionError, match=r"memory, array context, winner outcomes: memory grew by .* bytes"):
         testing.check_policy(Hoarding)

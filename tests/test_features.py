@@ -104,17 +104,17 @@ def test_one_hot_arms_cost_no_square_of_their_number():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Kronecker()([1.0], [1.0]), r"arms must have 2 axes, one row per arm, got shape \(1,\)"),
-        (lambda: Kronecker()([[1.0]], [[1.0]]), r"context must have 1 axes, got shape \(1, 1\)"),
-        (lambda: Kronecker()([["a"]], [1.0]), "arms must be real numbers with 2 axes"),
-        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids must be 2 distinct integers"),
-        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1, 1]), "ids must be 2 distinct integers"),
-        (lambda: Kronecker()([[1.0]], [1.0], ids=[[1], [2, 3]]), "ids must be 1 distinct integers"),
+        (lambda: Kronecker()([1.0], [1.0]), r"arms has shape \(1,\), but a table with one row per arm"),
+        (lambda: Kronecker()([[1.0]], [[1.0]]), r"context has shape \(1, 1\), but a list of numbers"),
+        (lambda: Kronecker()([["a"]], [1.0]), "arms is not an array of real numbers"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1]), "ids should be 2 distinct non-negative integers"),
+        (lambda: Kronecker()([[1.0], [2.0]], [1.0], ids=[1, 1]), "ids should be 2 distinct non-negative integers"),
+        (lambda: Kronecker()([[1.0]], [1.0], ids=[[1], [2, 3]]), "ids should be 1 distinct non-negative integers"),
         (
             lambda: Kronecker()([[1.0]], [1.0], ids=np.array([2**63], dtype=np.uint64)),
-            "ids must be 1 distinct integers",
+            "ids should be 1 distinct non-negative integers",
         ),
-        (lambda: Kronecker()([[1j]], [1.0]), "arms must be real numbers"),
+        (lambda: Kronecker()([[1j]], [1.0]), "arms is not an array of real numbers"),
         (lambda: OneHot(2.5), "n_arms is 2.5; use an integer of at least"),
         (lambda: OneHot(3)([1.0], ids=[3]), "ids has 3, but the 3 arms are 0 to 2"),
         (lambda: OneHot(0), "n_arms is 0; use an integer of at least 1"),
@@ -173,7 +173,7 @@ def test_reduction_is_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Reduction().fit([[1.0, np.nan], [1.0, 2.0]]), r"X must be finite, got nan at \[0, 1\]"),
+        (lambda: Reduction().fit([[1.0, np.nan], [1.0, 2.0]]), r"X is nan at \[0, 1\]"),
         (lambda: Reduction().fit([[1.0, 2.0]]), "a reduction is fitted to at least 2 rows; X has 1"),
         (lambda: Reduction().fit(np.eye(2), names=["a"]), r"names has length 1, but X has shape \(2, 2\)"),
         (lambda: Reduction().fit(np.eye(2)).transform([1.0]), "the last axis of X has length 1; in fit it was 2"),

@@ -41,16 +41,16 @@ def test_outcomes_are_values():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Winner(1.5), "arm must be the integer position of an arm, got 1.5"),
-        (lambda: Winner(None), "arm must be the integer position of an arm, got None"),
+        (lambda: Winner(1.5), "an arm is named by its position, an integer, not by 1.5"),
+        (lambda: Winner(None), "named by its position, an integer, not by None"),
         (lambda: Winner(1, after=-0.1), "after is -0.1; use a number of at least 0"),
         (lambda: NoWinner(after="late"), "after is 'late'; use a"),
-        (lambda: Ranking(["a"]), "arms must be the integer position of an arm, got 'a'"),
-        (lambda: Ranking([]), "must name at least one arm"),
-        (lambda: Ranking(3), "must be a list of positions, got 3; is it a Winner?"),
-        (lambda: Ranking([1, 2, 1]), r"must be distinct, got \[1\] more than once in \[1, 2, 1\]"),
-        (lambda: Winner(3).positions(ARMS), r"must be one of the selected arms \[7, 4, 2\], got 3"),
-        (lambda: Ranking([7, 3]).positions(ARMS), r"selected arms only, \[7, 4, 2\], got \[3\]"),
+        (lambda: Ranking(["a"]), "named by its position, an integer, not by 'a'"),
+        (lambda: Ranking([]), "a ranking needs at least one arm; if no arm won, use NoWinner"),
+        (lambda: Ranking(3), r"a ranking is a list of positions, not 3; for a single arm use Winner\(3\)"),
+        (lambda: Ranking([1, 2, 1]), r"the ranking \[1, 2, 1\] names \[1\] more than once"),
+        (lambda: Winner(3).positions(ARMS), r"the winner, 3, is not one of the selected arms \[7, 4, 2\]"),
+        (lambda: Ranking([7, 3]).positions(ARMS), r"the ranking names \[3\], but the selected arms are \[7, 4, 2\]"),
     ],
 )
 def test_what_does_not_fit_is_named(make, message):
@@ -79,7 +79,7 @@ def test_parts_that_do_not_fit_are_refused_and_those_that_do_are_copied():
     parts = {"arms": arms, "scores": np.zeros(2), "widths": np.zeros(2), "ids": arms, "round": 1}
     Decision.of(rows=np.eye(2), **parts)
     arms[0] = 5
-    with pytest.raises(InputError, match=r"must be one per arm, 2 each, got \[1, 2, 2, 2\]"):
+    with pytest.raises(InputError, match=r"there are 2 arms, but .* have the lengths \[1, 2, 2, 2\]"):
         Decision.of(rows=np.eye(1), **parts)
 
 

@@ -1,6 +1,11 @@
-"""What a policy is shown in a round: a plain n x d array, or arms and context kept apart (Kronecker structure)."""
+"""What a policy is shown in a round: rows of features, or arms and a context kept apart (Kronecker structure).
 
-from typing import Any, TypeAlias
+Policies see a `Context` and do not ask which kind it is; `as_context` wraps plain arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,50 +15,92 @@ from preselect.errors import InputError
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-_AS_THEY_ARE = (np.dtype(np.float64), np.dtype(np.float32))
+_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
-def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
-    """A C-contiguous float64 array with the given number of axes, or a clear error."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
-            raise ValueError
-        floats = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{argument} must be real numbers with {ndim} axes, got {values!r:.80}") from None
-    if array.ndim != ndim:
-        meaning = ", one row per arm" if ndim == 2 else ""
-        raise InputError(f"{argument} must have {ndim} axes{meaning}, got shape {array.shape}")
-    return floats
+class Context(Protocol):
+    """The n arms of a round, each with d joint features."""
+
+    is_structured: ClassVar[bool]  # whether `contract` gives something smaller than the rows
+    shape: tuple[int, int]  # (n, d)
+
+    def rows(self, arms: Integers) -> Floats:
+        """Return the joint features of some arms, one row each."""
+
+    def identify(self, arms: Integers) -> Integers:
+        """Return the ids of some arms; their positions if the context names no ids."""
+
+    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[NDArray[Any], Floats, Floats]:
+        """Return a problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
+
+        With `contrasts`, differences between arms have the same forms, too.
+        """
+
+    def utilities(self, thetas: Floats) -> Floats:
+        """Return x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
+
+    def covariance(self, P: Floats) -> Floats:
+        """Return X P X', n x n: the covariance of the utilities if P is that of θ."""
+
+    def largest(self) -> float:
+        """Return the largest absolute value of a joint feature."""
+
+    def require_finite(self) -> None:
+        """Raise an InputError that names the first entry which is NaN or infinite."""
 
 
-def as_integers(values: ArrayLike, argument: str, expectation: str) -> Integers:
-    """A one-dimensional int64 array, or a clear error that says what was expected."""
-    try:
-        array = np.asarray(values)
-        whole = array.astype(np.int64) if array.size else np.empty(0, dtype=np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{argument} must be {expectation}, got {values!r:.80}") from None
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or not np.array_equal(whole, array):
-        raise InputError(f"{argument} must be {expectation}, got {values!r:.80}")
-    return whole
+class _ArrayContext:
+    """A plain n x d array of float64 or float32, C-contiguous. One is made in every round, hence the slots."""
 
+    __slots__ = ("X", "shape")
 
-def require_finite(values: NDArray[Any], argument: str) -> None:
-    """Raise an error that names the first entry which is NaN or infinite."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        place = tuple(np.argwhere(~finite)[0].tolist())
-        raise InputError(f"{argument} must be finite, got {values[place]} at {list(place)}")
+    is_structured: ClassVar[bool] = False
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self.X = X
+        self.shape: tuple[int, int] = X.shape
+
+    def rows(self, arms: Integers) -> Floats:
+        return self.X[arms].astype(np.float64, copy=False)
+
+    def identify(self, arms: Integers) -> Integers:
+        return arms
+
+    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[NDArray[Any], Floats, Floats]:  # noqa: ARG002
+        return self.X, theta, Sigma
+
+    def utilities(self, thetas: Floats) -> Floats:
+        return np.asarray(self.X, dtype=np.float64) @ thetas.T
+
+    def covariance(self, P: Floats) -> Floats:
+        X = np.asarray(self.X, dtype=np.float64)
+        covariance: Floats = X @ P @ X.T
+        return covariance
+
+    def largest(self) -> float:
+        return float(np.abs(self.X).max())
+
+    def require_finite(self) -> None:
+        require_finite(self.X, "X")
 
 
 class StructuredContext:
-    """Arms z_1 .. z_n and one context c, standing for the n x d array with rows z_i ⊗ c that is never built.
+    """Arms z_1 .. z_n and one context c: the n x d array with rows z_i ⊗ c, which is never built.
 
-    Policies take it wherever they take a plain array. `ids` says who the arms are, for policies that tell arms apart by
-    identity; without it, arms are known by their position. Outcomes always name positions.
+    Policies take it wherever they take a plain array. Outcomes always name arms by position.
 
+    Parameters
+    ----------
+    arms : array of n x a numbers
+        The features of each arm.
+    context : array of c numbers
+        The features of the round; d = a c joint features follow.
+    ids : array of n distinct non-negative integers, optional
+        Which arms these are, for policies such as MM that know arms by identity. By default an arm is known by its
+        position.
+
+    Examples
+    --------
     >>> shown = StructuredContext([[1.0, 2.0], [3.0, 4.0]], [1.0, 10.0])
     >>> shown.shape
     (2, 4)
@@ -61,6 +108,8 @@ class StructuredContext:
     array([[ 1., 10.,  2., 20.],
            [ 3., 30.,  4., 40.]])
     """
+
+    is_structured: ClassVar[bool] = True
 
     def __init__(self, arms: ArrayLike, context: ArrayLike, ids: ArrayLike | None = None) -> None:
         self.arms = as_floats(arms, "arms", 2)
@@ -72,20 +121,20 @@ class StructuredContext:
         return self.rows(np.arange(self.shape[0])).astype(dtype or np.float64, copy=False)
 
     def rows(self, arms: Integers) -> Floats:
-        """The joint features of some arms, built."""
+        """Return the joint features of some arms, one row each."""
         return (self.arms[arms][:, :, None] * self.context).reshape(len(arms), self.shape[1])
 
     def identify(self, arms: Integers) -> Integers:
-        """Who some arms are."""
+        """Return the ids of some arms; their positions if there are no ids."""
         return arms if self.ids is None else self.ids[arms]
 
     def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:  # noqa: ARG002
-        """A smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
+        """Return a smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
-        With `contrasts`, also the forms of differences between arms are the same.
-        With Θ the d_a x d_c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
-        both sides: O(d²) once instead of n times.
+        With Θ the a x c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
+        both sides: O(d²) once instead of n times. Differences between arms have the same forms as well.
         """
+        require_finite(self.context, "the context of X")
         size = len(self.context)
         if Sigma.size:
             half = (Sigma.reshape(-1, size) @ self.context).reshape(-1, size, Sigma.shape[0] // size)
@@ -93,19 +142,23 @@ class StructuredContext:
         return self.arms, theta.reshape(-1, size) @ self.context, Sigma
 
     def utilities(self, thetas: Floats) -> Floats:
-        """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
+        """Return x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
         return self.arms @ (thetas.reshape(len(thetas), -1, len(self.context)) @ self.context).T
 
     def covariance(self, P: Floats) -> Floats:
-        """X P X', n x n: the covariance of the utilities if P is that of θ."""
+        """Return X P X', n x n: the covariance of the utilities if P is that of θ."""
         z, _, contracted = self.contract(P[0], P)
         covariance: Floats = z @ contracted @ z.T
         return covariance
 
+    def largest(self) -> float:
+        """Return the largest absolute value of a joint feature."""
+        return float(np.abs(self.arms).max() * np.abs(self.context).max())
+
     def require_finite(self) -> None:
-        """Raise an error that names the first entry which is NaN or infinite."""
-        require_finite(self.arms, "arms of X")
-        require_finite(self.context, "context of X")
+        """Raise an InputError that names the first entry which is NaN or infinite."""
+        require_finite(self.arms, "the arms of X")
+        require_finite(self.context, "the context of X")
 
 
 class OneHotContext(StructuredContext):
@@ -118,16 +171,17 @@ class OneHotContext(StructuredContext):
         self.shape = (n_arms if ids is None else len(ids), n_arms * len(context))
 
     def rows(self, arms: Integers) -> Floats:
-        """The joint features of some arms, built."""
+        """Return the joint features of some arms, one row each."""
         rows = np.zeros((len(arms), self.n_arms, len(self.context)))
         rows[np.arange(len(arms)), self.identify(arms)] = self.context
         return rows.reshape(len(arms), -1)
 
     def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:
-        """Utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are looked at.
+        """Return utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are read.
 
         Contrasts need all blocks, and each arm has a feature of its own.
         """
+        require_finite(self.context, "the context of X")
         size, shown = len(self.context), slice(None) if self.ids is None else self.ids
         u = (theta.reshape(-1, size) @ self.context)[shown]
         if not Sigma.size:
@@ -140,49 +194,82 @@ class OneHotContext(StructuredContext):
         return np.column_stack((u, np.sqrt(np.maximum(forms, 0.0)))), np.array([1.0, 0.0]), np.diag([0.0, 1.0])
 
     def utilities(self, thetas: Floats) -> Floats:
-        """x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
+        """Return x'θ of every arm for each of M vectors θ, the rows of an M x d array: n x M."""
         u: Floats = (thetas.reshape(len(thetas), self.n_arms, -1) @ self.context).T
         return u if self.ids is None else u[self.ids]
 
     def covariance(self, P: Floats) -> Floats:
-        """X P X', n x n: the covariance of the utilities if P is that of θ."""
+        """Return X P X', n x n: the covariance of the utilities if P is that of θ."""
         return self.contract(P[0], P, True)[2]
 
+    def largest(self) -> float:
+        """Return the largest absolute value of a joint feature."""
+        return float(np.abs(self.context).max())
+
     def require_finite(self) -> None:
-        """Raise an error that names the first entry which is NaN or infinite."""
-        require_finite(self.context, "context of X")
+        """Raise an InputError that names the first entry which is NaN or infinite."""
+        require_finite(self.context, "the context of X")
 
 
-Context: TypeAlias = Floats | NDArray[np.float32] | StructuredContext
+ContextLike: TypeAlias = ArrayLike | StructuredContext
 
 
-def as_context(X: ArrayLike | StructuredContext, d: int | None) -> Context:
-    """The context as policies use it: structured as it is, otherwise C-contiguous float64 or float32 with d columns."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in _AS_THEY_ARE and X.flags.c_contiguous:
-        context: Context = X
+def as_context(X: ContextLike, d: int | None) -> Context:
+    """Return X as policies use it, with d features (any number of them if d is None) and at least one arm."""
+    context: Context
+    if type(X) is np.ndarray and X.ndim == 2 and (X.dtype is _DOUBLE or X.dtype is _SINGLE) and X.flags.c_contiguous:
+        context = _ArrayContext(X)
     elif isinstance(X, StructuredContext):
         context = X
     else:
-        context = as_floats(X, "X", 2)
+        context = _ArrayContext(as_floats(X, "X", 2))
     n, columns = context.shape
     if columns != d and d is not None:
-        raise InputError(f"X must have d={d} columns, one per feature, got shape ({n}, {columns})")
+        raise InputError(f"X has {columns} columns, but the policy has d={d} features: give every arm a row of {d}")
     if n == 0:
-        raise InputError(f"X must have at least one row, one per arm, got shape ({n}, {columns})")
+        raise InputError(f"X has no rows (its shape is {(n, columns)}); give it one row per arm")
     return context
 
 
+def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
+    """Return a C-contiguous float64 array with the given number of axes."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
+            raise ValueError
+        floats = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{argument} is not an array of real numbers: {values!r:.80}") from None
+    if array.ndim != ndim:
+        wanted = "a list of numbers" if ndim == 1 else "a table with one row per arm"
+        raise InputError(f"{argument} has shape {array.shape}, but {wanted} is needed")
+    return floats
+
+
+def as_integers(values: ArrayLike, argument: str, expectation: str) -> Integers:
+    """Return a one-dimensional int64 array; the error says what was expected."""
+    try:
+        array = np.asarray(values)
+        whole = array.astype(np.int64) if array.size else np.empty(0, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{argument} should be {expectation}, not {values!r:.80}") from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or not np.array_equal(whole, array):
+        raise InputError(f"{argument} should be {expectation}, not {values!r:.80}")
+    return whole
+
+
 def as_ids(ids: ArrayLike, n: int) -> Integers:
-    """Identities of n arms."""
-    array = as_integers(ids, "ids", f"{n} distinct integers, one per arm, none negative")
+    """Return the identities of n arms."""
+    expectation = f"{n} distinct non-negative integers, one per arm"
+    array = as_integers(ids, "ids", expectation)
     if len(array) != n or np.any(array < 0) or len(np.unique(array)) < n:
-        raise InputError(f"ids must be {n} distinct integers, one per arm, none negative, got {ids!r:.80}")
+        raise InputError(f"ids should be {expectation}, not {ids!r:.80}")
     return array
 
 
-def require_finite_context(context: Context) -> None:
-    """Raise an error that names the first entry of the context which is NaN or infinite."""
-    if isinstance(context, StructuredContext):
-        context.require_finite()
-    else:
-        require_finite(context, "X")
+def require_finite(values: NDArray[Any], argument: str) -> None:
+    """Raise an InputError that names the first entry which is NaN or infinite."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = tuple(np.argwhere(~finite)[0].tolist())
+        raise InputError(f"{argument} is {values[place]} at {list(place)}; every entry has to be finite")

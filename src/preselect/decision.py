@@ -1,5 +1,7 @@
 """A decision: the value that `select` returns and `learn` takes back, now, late or never."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +11,24 @@ from preselect.errors import InputError
 
 
 class Decision:
-    """The k selected arms, best first, and all that learning needs to know of them.
+    """The k selected arms, best first, with everything that learning needs to know about them.
 
-    A frozen value: attributes cannot be set and the arrays are read-only, because feedback may come long after the arms
-    that were shown have changed. One is made in every round, so it is made cheaply: scores, widths and rows lie one
-    after the other in one block of `numbers`, which the kernels fill and read whole.
+    A frozen value: attributes cannot be set and the arrays are read-only, because feedback may arrive long after the
+    arms have changed. Policies make decisions; to make one yourself, use `Decision.of`. As one is made in every round,
+    construction is cheap: scores, widths and rows lie one after another in one block, which the kernels fill.
+
+    Parameters
+    ----------
+    arms : array of k integers
+        Positions of the selected arms in the context that was shown, best first.
+    numbers : array of k (2 + d) numbers
+        The k scores, the k widths, then the k rows of d joint features, one after another.
+    d : int
+        Number of joint features.
+    ids : array of k integers
+        The identities of the arms; `arms` itself if the context names none.
+    round : int
+        Number of the decision, counted by the policy from 1.
     """
 
     __slots__ = ("_arms", "_d", "_ids", "_numbers", "_round")
@@ -42,22 +57,36 @@ class Decision:
         ids: NDArray[np.int64],
         round: int,
     ) -> Self:
-        """A decision from its parts, which are copied."""
+        """Make a decision from its parts, which are copied.
+
+        Parameters
+        ----------
+        arms : array of k integers
+            Positions of the selected arms, best first.
+        rows : array of k x d numbers
+            Their joint features.
+        scores, widths : arrays of k numbers
+            What the arms were ranked by, and the part of it that is there for exploration.
+        ids : array of k integers
+            The identities of the arms; equal to `arms` if they are known by position.
+        round : int
+            Number of the decision, counted from 1.
+        """
         k = len(arms)
         if rows.ndim != 2 or not len(rows) == len(scores) == len(widths) == len(ids) == k:
             sizes = [len(rows), len(scores), len(widths), len(ids)]
-            raise InputError(f"rows, scores, widths and ids must be one per arm, {k} each, got {sizes}")
+            raise InputError(f"there are {k} arms, but rows, scores, widths and ids have the lengths {sizes}")
         numbers = np.concatenate((scores, widths, rows.ravel()), dtype=np.float64)
         return cls(arms.astype(np.int64), numbers, rows.shape[1], ids.astype(np.int64), round)
 
     @property
     def arms(self) -> NDArray[np.int64]:
-        """Positions of the selected arms in the context that was shown."""
+        """Positions of the selected arms in the context that was shown, best first."""
         return self._arms
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """What the policy ranked them by: optimistic log-utilities."""
+        """What the policy ranked the arms by: log-utilities, with the widths added."""
         return self._numbers[: len(self._arms)]
 
     @property
@@ -67,12 +96,12 @@ class Decision:
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        """Their joint features, k x d."""
+        """The joint features of the arms, k x d."""
         return self._numbers[2 * len(self._arms) :].reshape(len(self._arms), self._d)
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """Scores, widths and rows, one after the other."""
+        """Scores, widths and rows, one after another."""
         return self._numbers
 
     @property
@@ -82,7 +111,7 @@ class Decision:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """Who the arms are: equal to `arms` unless the context names them."""
+        """The identities of the arms: equal to `arms` unless the context names them."""
         return self._ids
 
     @property

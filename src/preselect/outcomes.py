@@ -1,4 +1,6 @@
-"""What a round can end in. Arms are named by their position in the context, as in `Decision.arms`, not by their ids."""
+"""How a round can end. Outcomes name arms by their position in the context, as `Decision.arms` does, not by id."""
+
+from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
@@ -16,23 +18,26 @@ _PLACES = np.arange(1024)  # a slice of it is made faster than a new array of on
 _PLACES.setflags(write=False)
 
 
-def _as_arm(arm: SupportsIndex, argument: str) -> int:
+def _as_arm(arm: SupportsIndex) -> int:
     try:
         return operator.index(arm)
     except TypeError:
-        raise InputError(f"{argument} must be the integer position of an arm, got {arm!r}") from None
+        raise InputError(f"an arm is named by its position, an integer, not by {arm!r}") from None
 
 
-def _read_only(places: list[int]) -> NDArray[np.int64]:
+def _freeze(places: list[int]) -> NDArray[np.int64]:
     array = np.array(places)
     array.setflags(write=False)
     return array
 
 
 class Outcome:
-    """Base of the four kinds. `positions` says which places of the decision were ranked, best first.
+    """Base of `Winner`, `Ranking`, `NoWinner` and `Void`.
 
-    `after` is how long the round took, as a share of its time limit, if it had one and it is known.
+    Attributes
+    ----------
+    after : float or None
+        How long the round took, as a share of its time limit; None if it had no limit or the time is unknown.
     """
 
     __slots__ = ()
@@ -40,15 +45,29 @@ class Outcome:
     after: float | None = None
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG002
-        """Places in `arms` of the ranked arms, best first; empty if the outcome teaches nothing."""
+        """Return where the ranked arms stand in `arms`, best first; empty if the outcome ranks none.
+
+        Parameters
+        ----------
+        arms : array of k integers
+            The selected arms, as in `Decision.arms`.
+        """
         return _NONE
 
 
 class Winner(Outcome):
-    """One of the selected arms won; nothing is known of the order of the others.
+    """One of the selected arms won; nothing is known about the order of the others.
 
-    In a race with a time limit say how long it took, too: `after` is the winner's time as a share of the limit.
+    Parameters
+    ----------
+    arm : int
+        Position of the winner in the context that was shown.
+    after : float, optional
+        In a race with a time limit, the winner's time as a share of the limit (0.25 is a quarter of it). Policies
+        with `outside=True` learn from it; others ignore it.
 
+    Examples
+    --------
     >>> Winner(4, after=0.25).positions(np.array([7, 4, 2]))
     array([1])
     """
@@ -56,7 +75,7 @@ class Winner(Outcome):
     __slots__ = ("_after", "_arm")
 
     def __init__(self, arm: SupportsIndex, after: float | None = None) -> None:
-        self._arm = arm if type(arm) is int else _as_arm(arm, "arm")
+        self._arm = arm if type(arm) is int else _as_arm(arm)
         self._after = None if after is None else number(after, "after", least=0.0)
 
     @property
@@ -65,8 +84,8 @@ class Winner(Outcome):
         return self._arm
 
     @property
-    def after(self) -> float | None:  # type: ignore[override]  # read-only, as all of an outcome
-        """How long it took, as a share of the time limit."""
+    def after(self) -> float | None:  # type: ignore[override]  # read-only, like the rest of an outcome
+        """How long the round took, as a share of the time limit."""
         return self._after
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -74,8 +93,8 @@ class Winner(Outcome):
         try:
             place = selected.index(self._arm)
         except ValueError:
-            raise InputError(f"the winner must be one of the selected arms {selected}, got {self._arm}") from None
-        return _PLACES[place : place + 1] if place < len(_PLACES) else _read_only([place])
+            raise InputError(f"the winner, {self._arm}, is not one of the selected arms {selected}") from None
+        return _PLACES[place : place + 1] if place < len(_PLACES) else _freeze([place])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Winner) and (other._arm, other._after) == (self._arm, self._after)
@@ -89,8 +108,15 @@ class Winner(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Outcome):
-    """The selected arms, or the best m of them, in order, best first.
+    """The selected arms, or the best m of them, in order.
 
+    Parameters
+    ----------
+    arms : iterable of distinct ints
+        Positions of the ranked arms in the context that was shown, best first; at least one, at most all selected.
+
+    Examples
+    --------
     >>> Ranking([2, 7]).positions(np.array([7, 4, 2]))
     array([2, 0])
     """
@@ -99,29 +125,34 @@ class Ranking(Outcome):
 
     def __init__(self, arms: Iterable[SupportsIndex]) -> None:
         if not isinstance(arms, Iterable):
-            raise InputError(f"arms of a ranking must be a list of positions, got {arms!r}; is it a Winner?")
-        named = tuple(_as_arm(arm, "arms") for arm in arms)
+            raise InputError(f"a ranking is a list of positions, not {arms!r}; for a single arm use Winner({arms!r})")
+        named = tuple(map(_as_arm, arms))
         if not named:
-            raise InputError("arms of a ranking must name at least one arm, got none; report NoWinner() instead")
+            raise InputError("a ranking needs at least one arm; if no arm won, use NoWinner()")
         twice = sorted({arm for arm in named if named.count(arm) > 1})
         if twice:
-            raise InputError(f"arms of a ranking must be distinct, got {twice} more than once in {list(named)}")
+            raise InputError(f"the ranking {list(named)} names {twice} more than once")
         object.__setattr__(self, "arms", named)
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
         place = {arm: position for position, arm in enumerate(arms.tolist())}
         strangers = [arm for arm in self.arms if arm not in place]
         if strangers:
-            raise InputError(f"a ranking must name selected arms only, {list(place)}, got {strangers}")
-        return _read_only([place[arm] for arm in self.arms])
+            raise InputError(f"the ranking names {strangers}, but the selected arms are {list(place)}")
+        return _freeze([place[arm] for arm in self.arms])
 
 
 @dataclass(frozen=True, slots=True)
 class NoWinner(Outcome):
     """Every selected arm failed, for instance by running out of time.
 
-    Counted, and nothing is learnt but by policies with an outside option. In a race with a time limit say when it
-    ended, too: `after=1.0` at the limit, less if all had given up before.
+    It is counted. Policies with `outside=True` learn from it that the arms fell short; others learn nothing.
+
+    Parameters
+    ----------
+    after : float, optional
+        In a race with a time limit, when it ended as a share of the limit: 1.0 at the limit, less if all arms had
+        given up before.
     """
 
     after: float | None = None
@@ -136,4 +167,4 @@ class NoWinner(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Void(Outcome):
-    """The round says nothing about the arms, for instance after a fault of our own. Counted, and nothing is learnt."""
+    """The round says nothing about the arms, for instance after a fault of the machine: counted, not learnt from."""

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.context import Context, Floats
+from preselect.context import ContextLike, Floats
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
 
@@ -24,7 +24,7 @@ class Environment(Protocol):
 
     d: int
 
-    def context(self) -> Context:
+    def context(self) -> ContextLike:
         """Advance to the next round and return the features of its arms."""
 
     def outcome(self, decision: Decision) -> Outcome:

@@ -1,18 +1,18 @@
-"""CPPL, the paper's algorithm (El Mesaoudi-Paul, Bengs, Hüllermeier 2020, Algorithm 1)."""
+"""CPPL, the paper's algorithm (El Mesaoudi-Paul, Bengs and Hüllermeier 2020, Algorithm 1)."""
+
+from __future__ import annotations
 
 import math
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import number
-from preselect.kernels import averaging
 from preselect.kernels.types import LOGARITHM
-from preselect.policies.averaged import AveragedSGD
-from preselect.policies.linear import Width
+from preselect.policies.estimators import Sandwich, simplify
+from preselect.policies.linear import LinearPolicy, Part, Width
 
 
-class CPPL(AveragedSGD):
+class CPPL(LinearPolicy):
     """Upper confidence bounds on contextualised Plackett-Luce utilities, estimated by averaged SGD.
 
     The paper's defaults. Two identities make it cheap and change nothing: M in the confidence width has rank one, so
@@ -20,10 +20,28 @@ class CPPL(AveragedSGD):
     the means S, V. Arms are ranked by log(v + c) = x'theta + log1p(omega sqrt(... x' Sigma x)).
 
     Decided here, where the paper is silent: A starts at `ridge` times the identity, because the paper's S is singular
-    in the first rounds (its size hardly matters for regret, but below 1e-6 it costs digits and is refused); the width
-    in round t uses the estimates of round t - 1; before the first observation it is zero for every arm, so the first
-    choice is by utility alone; ties are broken at random. For theta_0 see AveragedSGD.
+    in the first rounds; the width in round t uses the estimates of round t - 1; before the first observation it is zero
+    for every arm, so the first choice is by utility alone; ties are broken at random.
 
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    gamma_1 : float, default 2.0
+        Length of the first gradient step, above 0, in units of theta per unit of gradient.
+    alpha : float, default 0.6
+        How fast steps shrink: step t is gamma_1 t^-alpha. Above 0.5 and below 1.
+    omega : float, default 1.0
+        Multiplies the confidence widths, at least 0; larger values explore more, 0 is Max-Theta.
+    ridge : float, default 1e-3
+        What A starts with, at least 1e-6 (less would cost digits); its size hardly matters for regret.
+    theta_0 : float or d floats, optional
+        The first estimate, one number for all features or one for each. Drawn uniformly from [0, 1]^d by default.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
+
+    Examples
+    --------
     >>> policy = CPPL(d=2, seed=0)
     >>> decision = policy.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], k=2)
     >>> decision.arms
@@ -31,8 +49,8 @@ class CPPL(AveragedSGD):
     """
 
     source = "El Mesaoudi-Paul, Bengs and Hüllermeier 2020"
-    _state = (*AveragedSGD._state, "A", "B", "P", "Sigma")
-    _learn = staticmethod(averaging.learn_sandwich)
+    estimate: Sandwich
+    theta_hat, theta_bar, A, B, P, Sigma = Part(), Part(), Part(), Part(), Part(), Part()
 
     def __init__(
         self,
@@ -45,24 +63,17 @@ class CPPL(AveragedSGD):
         theta_0: ArrayLike | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=seed)
+        super().__init__(d=d, seed=seed)
         self.omega = number(omega, "omega", least=0.0)
         self.ridge = number(ridge, "ridge", least=1e-6)
-        self.A, self.B, self.P, self.Sigma = self._estimate[2:].reshape(4, self.d, self.d)
-        np.fill_diagonal(self.A, self.ridge)
-        np.fill_diagonal(self.P, 1.0 / self.ridge)
-        self._refresh_every = max(256, self.d)
-
-    @staticmethod
-    def _estimate_rows(d: int) -> int:
-        return 2 + 4 * d
+        self.estimate = Sandwich(
+            self.d, ridge=self.ridge, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=self._generator
+        )
+        self.gamma_1, self.alpha = self.estimate.gamma_1, self.estimate.alpha
+        self.theta_0 = None if theta_0 is None else simplify(theta_0)
 
     def _width(self) -> Width:
+        # c_{t,i} / v_{t,i}, below Eq. (13), without the square root of x' Sigma x; Eq. (13) is exp(x'theta)
         log_t = math.log(self.observations + 1)
         beta = self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
-        return self.Sigma, beta, LOGARITHM
-
-    def _refresh(self) -> None:
-        P = np.linalg.inv(self.A)
-        self.P[:] = 0.5 * (P + P.T)
-        self.Sigma[:] = self.P @ self.B @ self.P
+        return self.estimate.Sigma, beta, LOGARITHM

@@ -1,17 +1,37 @@
 """LinUCB (Li, Chu, Langford and Schapire 2010), with one theta shared by all arms, and winning as the reward."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from preselect.arguments import number
-from preselect.decision import Decision
+from preselect.context import Floats, Integers
 from preselect.kernels import learning
-from preselect.kernels.types import OK, PLAIN
-from preselect.policies.gaussian import GaussianPolicy
-from preselect.policies.linear import Width, refuse_decision
+from preselect.kernels.types import PLAIN
+from preselect.policies.estimators import Gaussian
+from preselect.policies.linear import LinearPolicy, Part, Width
 
 
-class LinUCB(GaussianPolicy):
+class _Ridge(Gaussian):
+    """Ridge regression of rewards on rows: A gains the sum of xx', b that of reward x, and theta = inv(A) b."""
+
+    def __init__(self, d: int, precision: float) -> None:
+        super().__init__(d, mean=0.0, precision=precision)
+        self.b = np.zeros(d)
+
+    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+        rewards = np.zeros(len(rows))
+        rewards[ranking[0]] = 1.0
+        return learning.learn_rewards(rows, rewards, self.b, self.block)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super().arrays(), "b": self.b}
+
+
+class LinUCB(LinearPolicy):
     """Ridge regression of winning on the features, and upper confidence bounds x'theta + alpha sqrt(x' inv(A) x).
 
     A is `precision` times the identity plus the sum of xx' over all arms tried, b the sum of reward times x, and
@@ -19,9 +39,22 @@ class LinUCB(GaussianPolicy):
     joint features that hold both: the shared ones and one-hot ⊗ context. Their disjoint model is one-hot ⊗ context.
 
     Adapted: they try one arm and see its reward; here k arms are tried, the k best by the bound, and each is an
-    observation: reward 1 for the winner (of a ranking, the first), 0 for the others. Scores are therefore chances to
-    win rather than log-utilities, and depend on the company that arms were tried in.
+    observation: reward 1 for the winner (of a ranking, the first), 0 for the others. Scores are therefore winning
+    probabilities rather than log-utilities, and depend on the company in which arms were tried.
 
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    alpha : float, default 1.0
+        How many standard deviations the bounds lie above the estimate, at least 0; more explores more.
+    precision : float, default 1.0
+        The ridge: what A starts with, above 0.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
+
+    Examples
+    --------
     >>> policy = LinUCB(d=2, alpha=0.0, seed=0)
     >>> from preselect.outcomes import Winner
     >>> policy.learn(policy.select([[1.0, 0.0], [0.0, 1.0]], k=2), Winner(1))
@@ -30,21 +63,14 @@ class LinUCB(GaussianPolicy):
     """
 
     source = "Li, Chu, Langford and Schapire 2010"
-    _state = (*GaussianPolicy._state, "b")
+    estimate: _Ridge
+    A, P, b = Part(), Part(), Part()
 
     def __init__(self, *, d: int, alpha: float = 1.0, precision: float = 1.0, seed: int | None = None) -> None:
-        super().__init__(d=d, mean=0.0, precision=number(precision, "precision", above=0.0), seed=seed)
+        super().__init__(d=d, seed=seed)
         self.alpha = number(alpha, "alpha", least=0.0)
-        self.b = np.zeros(self.d)
-        self._refresh_every = max(256, self.d)
+        self.precision = number(precision, "precision", above=0.0)
+        self.estimate = _Ridge(self.d, self.precision)
 
     def _width(self) -> Width:
-        return self.P, self.alpha, PLAIN
-
-    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        rewards = np.zeros(len(decision.arms))
-        rewards[ranking[0]] = 1.0
-        if learning.learn_rewards(decision.rows, rewards, self.b, self._estimate) != OK:
-            refuse_decision(decision, self._estimate)
-        if (self.observations + 1) % self._refresh_every == 0:
-            self._refresh()
+        return self.estimate.P, self.alpha, PLAIN

@@ -1,36 +1,70 @@
 """Newton, the default: online Newton on the Plackett-Luce likelihood, and optimism by contrast with the leader."""
 
+from __future__ import annotations
+
 from numpy.typing import ArrayLike
 
 from preselect.arguments import number, one_of
+from preselect.context import Context, Floats, Integers
+from preselect.decision import Decision
 from preselect.kernels.types import CONTRAST, PLAIN
-from preselect.policies.linear import Width
-from preselect.policies.online_newton import OnlineNewton
+from preselect.outcomes import Outcome
+from preselect.policies.estimators import OnlineNewton, simplify
+from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import Choice, Mask
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 
 
-class Newton(OnlineNewton):
-    """Online Newton on the likelihood, upper confidence bounds on what an arm may have over the leader.
+class Newton(LinearPolicy):
+    """Online Newton on the likelihood, upper confidence bounds on an arm's lead over the leader.
 
-    Our own; the estimate (see OnlineNewton) is the online Laplace approximation, or extended Kalman filter, known for
-    generalised linear models. Under Plackett-Luce only differences between arms are ever observed, so what matters of
-    an arm i is how far it may lie above the leader b, the arm with the largest estimate:
+    The estimate is the online Laplace approximation (an extended Kalman filter) known for generalised linear models:
+    after each outcome A gains minus the Hessian of the log-likelihood at theta, and theta gains P = inv(A) times the
+    gradient. Under Plackett-Luce only differences between arms are ever observed, so what matters about an arm i is how
+    far it may lie above the leader b, the arm with the largest estimate:
 
         u_i - u_b + beta sqrt((x_i - x_b)' P (x_i - x_b)),                              bonus="contrast"
 
     by which the k - 1 companions of the leader are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i).
 
-    precision and beta are in units of log-utility: with features of size 1, precision 1 expects utilities that differ
-    by factors of about e. If you know what theta looks like, say so: for theta uniform on [0, 1]^d it is mean=0.5,
-    precision=12.
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    beta : float, default 2.0
+        How many standard deviations of log-utility the bounds lie above the estimate, at least 0; more explores more.
+    mean : float or d floats, default 0.0
+        Prior mean of theta, one number for all features or one for each. For theta uniform on [0, 1]^d use mean=0.5,
+        precision=12.
+    precision : float or d floats, default 1.0
+        Prior precision of theta (one over its variance), above 0. With features of size 1, precision 1 expects
+        utilities that differ by factors of about e.
+    bonus : "contrast" or "arm", default "contrast"
+        Whether the bound is on an arm's lead over the leader or on its own utility.
+    discount : float, default 1.0
+        Below 1 the policy forgets: what it saw 1 / (1 - discount) outcomes ago counts a third. The prior is kept.
+    outside : bool, default False
+        Whether NoWinner is learnt from (outside option), for rounds that may end without a winner, such as races with
+        a time limit. A virtual arm, NOBODY, competes with log-utility 0; give arms a constant feature. If outcomes
+        say `after`, the time counts as well: see preselect.policies.race_times.
+    choose : "best" or "cover", default "best"
+        "best" takes the k arms with the largest bounds; "cover" a set, greedily: the one whose best arm comes closest
+        to the best of all arms in utility, in expectation over 64 joint draws of theta. Arms that are good or bad
+        together then do not fill the set, and beta plays no part.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
 
+    Examples
+    --------
     >>> policy = Newton(d=2, mean=[1.0, -1.0], seed=0)
     >>> policy.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], k=2).arms
     array([1, 2])
     """
 
     source = "this library"
+    estimate: OnlineNewton
+    A, P, pace = Part(), Part(), Part()
 
     def __init__(
         self,
@@ -45,11 +79,25 @@ class Newton(OnlineNewton):
         choose: str = "best",
         seed: int | None = None,
     ) -> None:
-        super().__init__(
-            d=d, mean=mean, precision=precision, discount=discount, outside=outside, choose=choose, seed=seed
-        )
+        super().__init__(d=d, seed=seed)
         self.beta = number(beta, "beta", least=0.0)
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
+        self.choose = one_of(choose, "choose", ("best", "cover"))
+        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount, outside=outside)
+        self.mean, self.precision = simplify(mean), simplify(precision)
+        self.discount, self.outside = self.estimate.discount, self.estimate.outside
 
     def _width(self) -> Width:
-        return self.P, self.beta, _FORMS[self.bonus]
+        return self.estimate.P, self.beta, _FORMS[self.bonus]
+
+    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
+        if self.choose == "cover":
+            return self._cover(context, k, eligible, self._draw)
+        return super()._choose(context, k, eligible)
+
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
+        return self.estimate.draw(context, u, draws, self._generator)
+
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
+        t = self.observations + self.outside * self.no_winners + 1
+        self.estimate.learn_outcome(decision.rows, ranking, outcome, t)

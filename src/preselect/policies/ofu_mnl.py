@@ -1,41 +1,83 @@
 """OFU-MNL+ (Lee and Oh 2024, Algorithm 1): optimism with an online mirror descent estimate."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from preselect import model
 from preselect.arguments import integer, number
-from preselect.context import Floats
-from preselect.decision import Decision
+from preselect.context import Floats, Integers
 from preselect.kernels import learning
-from preselect.kernels.types import OK, PLAIN
-from preselect.policies.gaussian import GaussianPolicy
-from preselect.policies.linear import Width, refuse_decision
+from preselect.kernels.types import PLAIN
+from preselect.policies.estimators import Gaussian
+from preselect.policies.linear import LinearPolicy, Part, Width
 
 
-class OFUMNL(GaussianPolicy):
+class _MirrorDescent(Gaussian):
+    """One step of online mirror descent per outcome, within |w| <= limit; w is theta and H is A."""
+
+    def __init__(self, d: int, *, precision: float, eta: float, limit: float) -> None:
+        super().__init__(d, mean=0.0, precision=precision)
+        self.eta, self.limit = eta, limit
+
+    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+        w = learning.mirror_step(rows, ranking, self.eta, self.block)
+        if np.linalg.norm(w) > self.limit:
+            w = self._project(w, rows, ranking)
+        return learning.learn_curvature(rows, ranking, w, self.block)
+
+    def _project(self, w: Floats, rows: Floats, ranking: Integers) -> Floats:
+        """Return the point of the ball nearest to w in the norm of H + eta G(w_t)."""
+        values, vectors = np.linalg.eigh(self.A + self.eta * model.curvature(rows, self.theta, ranking))
+        nearest: Floats = vectors @ _find_nearest(vectors.T @ w, values, self.limit)
+        return nearest
+
+
+class OFUMNL(LinearPolicy):
     """Upper confidence bounds x'w + beta_t sqrt(x' inv(H) x), with w moved by one mirror descent step per outcome.
 
     With G(w) minus the Hessian of the round's log-likelihood and g its gradient, a round does
+
         w_{t+1} = argmin over |w| <= bound of -g(w_t)'w + |w - w_t|^2 in the norm of H_t + eta G(w_t), over 2 eta,
         H_{t+1} = H_t + G(w_{t+1}),
+
     that is, a step to w_t + eta inv(H_t + eta G(w_t)) g(w_t) and, if need be, a projection. H starts at lambda I.
-    Constants of the paper: eta = log(K + 1) / 2 + bound + 1, lambda = 84 sqrt(2) eta d, and beta_t of `radius`. They
-    are made for a proof and explore for a very long time; `precision` sets another lambda, `scale` multiplies beta_t.
+    Constants of their paper: eta = log(K + 1) / 2 + bound + 1, lambda = 84 sqrt(2) eta d, and beta_t of `radius`. They
+    are made for a proof and explore for a very long time.
 
     Adapted: their customer may choose nothing (an outside option) and items have revenues; here one of the k arms wins,
     so there are K outcomes where they have K + 1, and all revenues are equal, for which their best assortment is the
-    top k by the bound. They assume |w| <= 1; `bound` says otherwise, and is sqrt(d) unless given, which holds for
-    weights between -1 and 1. K is the number of arms that are chosen in a round.
+    top k by the bound.
 
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    K : int, default 5
+        The number of arms chosen in a round.
+    precision : float, optional
+        lambda, what H starts with, above 0. By default the constant of their paper; less explores less.
+    scale : float, default 1.0
+        Multiplies beta_t, at least 0; less explores less.
+    bound : float, optional
+        The largest length of w, above 0. They assume 1; the default is sqrt(d), which holds for weights from -1 to 1.
+    delta : float, default 0.05
+        The probability, above 0, with which the confidence sets may fail.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
+
+    Examples
+    --------
     >>> policy = OFUMNL(d=2, K=2, seed=0)
     >>> round(policy.eta, 3)
     2.761
     """
 
     source = "Lee and Oh 2024"
+    estimate: _MirrorDescent
+    A, P = Part(), Part()
 
     def __init__(
         self,
@@ -48,20 +90,19 @@ class OFUMNL(GaussianPolicy):
         delta: float = 0.05,
         seed: int | None = None,
     ) -> None:
+        super().__init__(d=d, seed=seed)
         self.K = integer(K, "K", 1)
-        limit = math.sqrt(integer(d, "d", 1)) if bound is None else number(bound, "bound", above=0.0)
-        self.eta = 0.5 * math.log(self.K) + limit + 1.0
-        lam = 84.0 * math.sqrt(2.0) * self.eta * d if precision is None else number(precision, "precision", above=0.0)
-        super().__init__(d=d, mean=0.0, precision=lam, seed=seed)
-        self.precision = None if precision is None else lam  # type: ignore[assignment]
-        self.bound = bound
+        self.bound = None if bound is None else number(bound, "bound", above=0.0)
+        self.precision = None if precision is None else number(precision, "precision", above=0.0)
         self.scale = number(scale, "scale", least=0.0)
         self.delta = number(delta, "delta", above=0.0, most=1.0)
-        self._lambda, self._limit = lam, limit
-        self._refresh_every = max(256, self.d)
+        limit = math.sqrt(self.d) if self.bound is None else self.bound
+        self.eta = 0.5 * math.log(self.K) + limit + 1.0
+        self._lambda = 84.0 * math.sqrt(2.0) * self.eta * self.d if self.precision is None else self.precision
+        self.estimate = _MirrorDescent(self.d, precision=self._lambda, eta=self.eta, limit=limit)
 
     def radius(self, t: int) -> float:
-        """beta_t, the radius of the confidence set after t - 1 outcomes (Lemma 1)."""
+        """Return beta_t, the radius of the confidence set after t - 1 outcomes (Lemma 1)."""
         log_term = math.log(2.0 * math.sqrt(1.0 + 2.0 * t) / self.delta)
         lam, eta = self._lambda, self.eta
         first = (3.0 * math.log(1.0 + self.K * t) + 3.0) * (
@@ -71,28 +112,11 @@ class OFUMNL(GaussianPolicy):
         return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam)
 
     def _width(self) -> Width:
-        return self.P, self.scale * self.radius(self.observations + 1), PLAIN
-
-    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        rows = decision.rows
-        w = learning.mirror_step(rows, ranking, self.eta, self._estimate)
-        if np.linalg.norm(w) > self._limit:
-            w = self._projected(w, decision, ranking)
-        if learning.learn_curvature(rows, ranking, w, self._estimate) != OK:
-            refuse_decision(decision, self._estimate)
-        if (self.observations + 1) % self._refresh_every == 0:
-            self._refresh()
-
-    def _projected(self, w: Floats, decision: Decision, ranking: NDArray[np.int64]) -> Floats:
-        """The point of the ball nearest to w in the norm of H + eta G(w_t)."""
-        curvature = model.curvature(decision.rows, self.theta, ranking)
-        values, vectors = np.linalg.eigh(self.A + self.eta * curvature)
-        nearest: Floats = vectors @ _nearest(vectors.T @ w, values, self._limit)
-        return nearest
+        return self.estimate.P, self.scale * self.radius(self.observations + 1), PLAIN
 
 
-def _nearest(w: Floats, weights: Floats, limit: float) -> Floats:
-    """The v with |v| = limit and least sum of weights (v - w)^2; it is w weights / (weights + mu), mu by bisection."""
+def _find_nearest(w: Floats, weights: Floats, limit: float) -> Floats:
+    """Return the v with |v| = limit and least sum of weights (v - w)^2: w weights / (weights + mu), mu by bisection."""
     low, high = 0.0, weights.max() * np.linalg.norm(w) / limit
     for _ in range(100):
         mu = 0.5 * (low + high)

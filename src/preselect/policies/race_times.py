@@ -1,60 +1,80 @@
-"""What the time of a race teaches: clocks take part in it, and who won in next to no time is not looked at.
+"""What the time of a race teaches.
 
-Where nobody may win, nobody takes part, as an arm of log-utility 0. Once it is known how long races take, nobody is two
-clocks: one rings after a tenth of the time limit, one at the limit. A race then ends in a ranking of arms and clocks.
-Somebody who wins at once is ahead of both; one who wins late comes second, behind the first clock; and if nobody wins,
-the clocks are first and second. So arms that are slow count as half failed, which is what they often are on the next
-instance.
+A virtual arm, NOBODY, competes with log-utility 0. When times are known it becomes two: one that finishes at 10 % of
+the limit, one at the limit. A race is then a ranking of arms and virtual arms. An arm that wins early is ahead of both;
+one that wins late is second, behind the early NOBODY; and if no arm wins, the virtual arms are first and second. So a
+slow winner counts as half a failure, which is what it often is on the next instance.
 
-Who wins the easiest races is who is quick to start, not who solves the hard ones, on which nearly all time is spent. So
-of a race that costs less than a thousandth of the average race (of the limit, if the average is above it) it is learnt
-that somebody won, and not who: the arms together are ahead of the last clock. A failure costs ten limits here, as in
-the measure PAR10.
+The easiest races are won by arms that start fast, not by those that solve hard instances, on which nearly all the time
+is spent. So when a race costs less than a thousandth of the average race (of the limit, if the average is above it),
+the learner takes from it that an arm won and ignores which: all arms, merged into one, are ahead of NOBODY. A race
+without a winner costs ten limits, as in the measure PAR10.
 """
+
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.context import Floats
+from preselect.context import Floats, Integers
 from preselect.model import winner_probabilities
 from preselect.outcomes import NoWinner, Outcome
 
-_EARLY = 0.1  # when the first clock rings, as a share of the time limit
-_FAILURE = 10.0  # what a race that nobody wins costs, in time limits
-_TRIVIAL = 1e-3  # what a race costs, as a share of the average, of which the winner is not looked at
+_EARLY = 0.1  # when the first NOBODY finishes, as a share of the time limit
+_FAILURE = 10.0  # the cost of a race without a winner, in time limits
+_TRIVIAL = 1e-3  # races that cost less than this share of the average do not teach which arm won
 
 
-def ranked(outcome: Outcome, ranking: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], int]:
-    """The ranking of k arms and the clocks behind them, given that of the arms; and how many clocks take part.
+def _freeze(places: list[int] | Integers) -> Integers:
+    order = np.array(places, dtype=np.int64)
+    order.setflags(write=False)  # as all rankings are: kernels are compiled for one kind of array
+    return order
+
+
+FIRST = _freeze([0])  # the ranking in which the first arm wins
+
+
+def rank_with_nobody(outcome: Outcome, ranking: Integers, k: int) -> tuple[Integers, int]:
+    """Return the ranking of k arms followed by NOBODY, and how many virtual arms that is.
+
+    `ranking` is that of the arms, empty if no arm won.
 
     >>> from preselect import Winner
-    >>> ranked(Winner(7, after=0.3), np.array([1]), 3)
+    >>> rank_with_nobody(Winner(7, after=0.3), np.array([1]), 3)
     (array([3, 1]), 2)
     """
     if outcome.after is None:
-        return (ranking if ranking.size else np.array([k])), 1
+        return (ranking if ranking.size else _freeze([k])), 1
     if not ranking.size:
-        return np.array([k, k + 1]), 2
-    return (np.concatenate(([k], ranking)) if outcome.after > _EARLY else ranking), 2
+        return _freeze([k, k + 1]), 2
+    return (_freeze([k, *ranking.tolist()]) if outcome.after > _EARLY else ranking), 2
 
 
-def cost_of(outcome: Outcome) -> float:
-    """What a race that is known to have taken some time cost, in time limits."""
+def add_nobody(rows: Floats, nobodies: int) -> Floats:
+    """Return the rows of the arms followed by those of virtual arms, whose features are zero."""
+    longer: NDArray[np.float64] = np.zeros((len(rows) + nobodies, rows.shape[1]))
+    longer[: len(rows)] = rows
+    longer.setflags(write=False)  # as the rows of decisions are
+    return longer
+
+
+def measure_cost(outcome: Outcome) -> float:
+    """Return the cost of a race whose time is known, in time limits."""
     return _FAILURE if isinstance(outcome, NoWinner) else min(outcome.after or 0.0, 1.0)
 
 
-def is_trivial(cost: float, average: float) -> bool:
-    """Whether a race took so little time that it says nothing about who is good at hard ones."""
-    return cost < _TRIVIAL * min(average, 1.0)
+def is_trivial(outcome: Outcome, average: float) -> bool:
+    """Return whether the race was too short to tell which arms are good at hard instances."""
+    return measure_cost(outcome) < _TRIVIAL * min(average, 1.0)
 
 
-def chances(u: Floats, clocks: int) -> Floats:
-    """How likely each arm is to win by its log-utility, and last nobody: all clocks ring before anyone wins.
+def predict_chances(u: Floats, nobodies: int) -> Floats:
+    """Return each arm's winning probability, given log-utilities, and last that of no winner: every NOBODY is ahead.
 
-    >>> chances(np.log([1.0, 2.0]), clocks=1).round(3).tolist()
+    >>> predict_chances(np.log([1.0, 2.0]), nobodies=1).round(3).tolist()
     [0.25, 0.5, 0.25]
     """
     together = u.max() + np.log(np.exp(u - u.max()).sum())
-    rings = np.log(np.arange(1, clocks + 1))
-    nobody = np.exp((rings - np.logaddexp(rings, together)).sum()) if clocks else 0.0
-    return np.append(winner_probabilities(u) * (1.0 - nobody), nobody)
+    left = np.log(np.arange(1, nobodies + 1))
+    no_winner = np.exp((left - np.logaddexp(left, together)).sum()) if nobodies else 0.0
+    return np.append(winner_probabilities(u) * (1.0 - no_winner), no_winner)

@@ -12,8 +12,9 @@ from preselect.errors import InputError
 from preselect.policies.colstim import CoLSTIM
 from preselect.policies.cppl import CPPL
 from preselect.policies.epoch_greedy import EpochGreedy
-from preselect.policies.greedy import EpsilonGreedy, MaxTheta
+from preselect.policies.epsilon_greedy import EpsilonGreedy
 from preselect.policies.linucb import LinUCB
+from preselect.policies.max_theta import MaxTheta
 from preselect.policies.mm import MM
 from preselect.policies.newton import Newton
 from preselect.policies.ofu_mnl import OFUMNL

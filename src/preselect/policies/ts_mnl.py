@@ -1,39 +1,65 @@
 """TS-MNL (Cheung and Simchi-Levi 2017): Thompson sampling from the posterior of the multinomial logit model."""
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from __future__ import annotations
 
-from preselect.arguments import integer
+import numpy as np
+from numpy.typing import ArrayLike
+
+from preselect.arguments import integer, one_of
 from preselect.context import Context, Floats
 from preselect.kernels import history
-from preselect.policies.gaussian import utilities
-from preselect.policies.history import WholeHistory
-from preselect.policies.policy import Mask, candidates, described
+from preselect.policies.estimators import WholeHistory, simplify
+from preselect.policies.linear import LinearPolicy, Part
+from preselect.policies.policy import Choice, Mask, list_candidates, pack
 
 _TAILS = 5.0  # degrees of freedom of the proposals
 
 
-class TSMNL(WholeHistory):
+class TSMNL(LinearPolicy):
     """Draws theta from the posterior given the whole history, and takes the k best arms of the draw.
 
     The posterior is that of the prior N(mean, 1 / precision) and the Plackett-Luce likelihood, not a Gaussian one:
-    Metropolis-Hastings steps start from the draw before, `steps` of them for each draw, with independent proposals from
-    a t distribution shaped like its Laplace approximation, whose tails reach farther than the posterior's.
+    Metropolis-Hastings steps start from the last draw, with independent proposals from a t distribution shaped like
+    the Laplace approximation, whose tails reach farther than the posterior's. A round costs O(t k d^2), and memory
+    grows with every outcome.
 
     Adapted: their customer may choose nothing (an outside option) and products have revenues, with which they solve for
     the best assortment of the drawn model; here one of the k arms wins and all revenues are equal, for which it is the
     top k of the draw. They allow any prior.
 
-    The width of a chosen arm is how far the draw lies above the estimate, and may be negative. `scores` gives the
+    The width of a chosen arm is how far the draw lies above the estimate, and may be negative. `scores` returns the
     estimates that have the largest posterior density.
 
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    mean : float or d floats, default 0.0
+        Prior mean of theta, one number for all features or one for each.
+    precision : float or d floats, default 1.0
+        Prior precision of theta (one over its variance), above 0.
+    steps : int, default 5
+        Metropolis-Hastings steps for each draw.
+    every : int, default 1
+        The estimate, around which draws are proposed, is computed anew after that many outcomes.
+    choose : "best" or "cover", default "best"
+        "best" takes the k best arms of one draw; "cover" a set, greedily: the one whose best arm comes closest to the
+        best of all arms in utility, in expectation over 64 draws of theta.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
+
+    Examples
+    --------
     >>> policy = TSMNL(d=2, mean=[1.0, -1.0], precision=1e6, seed=0)
     >>> policy.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], k=2).arms
     array([1, 2])
     """
 
     source = "Cheung and Simchi-Levi 2017"
-    _state = (*WholeHistory._state, "draw")
+    keeps_history = True
+    _state = ("draw",)
+    estimate: WholeHistory
+    A, P = Part(), Part()
 
     def __init__(
         self,
@@ -46,38 +72,32 @@ class TSMNL(WholeHistory):
         choose: str = "best",
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, mean=mean, precision=precision, every=every, choose=choose, seed=seed)
+        super().__init__(d=d, seed=seed)
         self.steps = integer(steps, "steps", 1)
-        self.draw = self.theta.copy()
+        self.choose = one_of(choose, "choose", ("best", "cover"))
+        self.estimate = WholeHistory(self.d, mean=mean, precision=precision, every=every)
+        self.mean, self.precision, self.every = simplify(mean), simplify(precision), self.estimate.every
+        self.draw = self.estimate.theta.copy()
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> tuple[NDArray[np.int64], Floats]:
+    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         if self.choose == "cover":
-            return super()._choose(context, k, eligible)
+            return self._cover(context, k, eligible, self._draw)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         drawn = self._draw(context, estimate, 1)[:, 0]
-        return described(context, self._best(drawn, candidates(eligible, len(estimate)), k), drawn, drawn - estimate)
+        arms = self._best(drawn, list_candidates(eligible, len(estimate)), k)
+        return pack(context, arms, drawn, drawn - estimate)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:  # noqa: ARG002
-        return utilities(context, self._draw_theta(draws))
+        """Draw utilities from the posterior: n x draws."""
+        return context.utilities(self._draw_theta(draws))
 
     def _draw_theta(self, draws: int) -> Floats:
-        """Draws of theta from the posterior, as rows."""
-        steps = draws * self.steps
-        normal = self._generator.standard_normal((steps, self.d)) @ np.linalg.cholesky(self.P).T
-        proposals = self.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
+        """Draw theta from the posterior, once for each row returned."""
+        steps, belief = draws * self.steps, self.estimate
+        normal = self._generator.standard_normal((steps, self.d)) @ np.linalg.cholesky(belief.P).T
+        proposals = belief.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
         chances = np.log(self._generator.random(steps))
         drawn = np.empty((draws, self.d))
-        history.metropolis(
-            self.history,
-            self.sizes,
-            self.lengths,
-            self._outcomes,
-            self._prior,
-            self._estimate,
-            _TAILS,
-            proposals,
-            chances,
-            self.draw,
-            drawn,
-        )
+        past = belief.history, belief.sizes, belief.lengths, belief.outcomes, belief.prior
+        history.metropolis(*past, belief.block, _TAILS, proposals, chances, self.draw, drawn)
         return drawn

@@ -1,53 +1,79 @@
 """UCB-MNL (Oh and Iyengar 2021, Algorithm 1; the maximum likelihood approach of Chen, Wang and Zhou 2018)."""
 
+from __future__ import annotations
+
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from preselect.arguments import number
-from preselect.decision import Decision
-from preselect.kernels import learning
+from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
-from preselect.policies.gaussian import refresh
-from preselect.policies.history import WholeHistory
-from preselect.policies.linear import Width
+from preselect.policies.estimators import Gram, WholeHistory
+from preselect.policies.linear import LinearPolicy, Part, Width
 
 
-class UCBMNL(WholeHistory):
+class UCBMNL(LinearPolicy):
     """Whole-history maximum likelihood and upper confidence bounds, x'theta + alpha_t sqrt(x' inv(V) x).
 
     V is the sum of xx' over all arms shown so far, whatever was chosen, and
     alpha_t = sqrt(2 d log(1 + t / d) + 2 log t) / (2 kappa), where kappa bounds p_i p_0 from below (Theorem 1).
+    A round costs O(t k d^2), and memory grows with every outcome.
 
     Adapted: their customer may choose nothing (an outside option of utility 0) and items have revenues; here one of the
     k arms wins, and all revenues are equal, for which their best assortment is the top k by the bound. Their first T_0
     rounds at random, which make V invertible, are replaced by V starting at `precision` times the identity, which also
     regularises the likelihood, as in the authors' own experiments. A ranking enters the likelihood whole.
 
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    kappa : float, default 0.5
+        Lower bound of p_i p_0, above 0: the smaller, the wider the bounds.
+    precision : float, default 1.0
+        What V starts with, and the precision of the prior around 0 that regularises the likelihood; above 0.
+    every : int, default 1
+        The estimate is computed anew after that many outcomes.
+    seed : int, optional
+        Seed of the policy's random generator; by default a different one each time.
+
+    Examples
+    --------
     >>> policy = UCBMNL(d=2, seed=0)
     >>> policy.select([[3.0, 0.0], [0.0, 1.0], [2.0, 0.0]], k=2).arms
     array([0, 2])
     """
 
     source = "Oh and Iyengar 2021"
-    _state = (*WholeHistory._state, "V", "V_inverse")
+    keeps_history = True
+    _state = ("V", "V_inverse")
+    estimate: WholeHistory
+    A, P = Part(), Part()
 
     def __init__(
         self, *, d: int, kappa: float = 0.5, precision: float = 1.0, every: int = 1, seed: int | None = None
     ) -> None:
-        super().__init__(d=d, precision=number(precision, "precision", above=0.0), every=every, seed=seed)
+        super().__init__(d=d, seed=seed)
         self.kappa = number(kappa, "kappa", above=0.0)
-        self.V, self.V_inverse = self.A.copy(), self.P.copy()
-        self._refresh_every = max(256, self.d)
+        self.precision = number(precision, "precision", above=0.0)
+        self.estimate = WholeHistory(self.d, precision=self.precision, every=every)
+        self.every = self.estimate.every
+        self._gram = Gram(self.d, self.precision)
+
+    @property
+    def V(self) -> Floats:
+        """The sum of xx' over all arms shown so far, and the ridge."""
+        return self._gram.G
+
+    @property
+    def V_inverse(self) -> Floats:
+        """The inverse of V."""
+        return self._gram.inverse
 
     def _width(self) -> Width:
         t = self.observations + 1
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
-        return self.V_inverse, alpha, PLAIN
+        return self._gram.inverse, alpha, PLAIN
 
-    def _observe(self, decision: Decision, ranking: NDArray[np.int64]) -> None:
-        super()._observe(decision, ranking)
-        learning.gain_gram(decision.rows, self.V, self.V_inverse)
-        if (self.observations + 1) % self._refresh_every == 0:
-            refresh(self.V, self.V_inverse)
+    def _observe(self, rows: Floats, ranking: Integers) -> None:
+        super()._observe(rows, ranking)
+        self._gram.learn(rows, ranking, self.observations + 1)

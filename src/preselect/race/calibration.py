@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from preselect.context import Floats
-from preselect.policies.race_times import chances
+from preselect.policies.race_times import predict_chances
 from preselect.store.apply import NO_WINNER, WINNER
 from preselect.store.rounds import Round
 
@@ -45,7 +45,7 @@ def _predict(past: Round, outside: bool) -> list[tuple[float, bool]]:
         return []
     participants: tuple[str | None, ...] = (*past.chosen, None) if outside else past.chosen
     clocks = 0 if not outside else 1 if past.after is None else 2
-    predicted = chances(u, clocks)[: len(participants)].tolist()
+    predicted = predict_chances(u, clocks)[: len(participants)].tolist()
     return [(chance, name == past.winner) for chance, name in zip(predicted, participants, strict=True)]
 
 

@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 
 from preselect.context import Floats
-from preselect.policies import CPPL
-from preselect.policies.gaussian import GaussianPolicy
+from preselect.policies.linear import LinearPolicy
 from preselect.preselector import Preselector
 
 _INTERCEPT = "1"  # the context feature that is always 1
@@ -68,7 +67,7 @@ def read_weights(preselector: Preselector) -> Weights | None:
         Whose policy is read; it does not change.
     """
     policy = preselector.policy
-    if not isinstance(policy, (GaussianPolicy, CPPL)):
+    if not (isinstance(policy, LinearPolicy) and hasattr(policy, "P")):
         return None
     arms = preselector.arms if preselector.identity else []
     rows, columns = len(preselector.features) + len(arms), [_INTERCEPT, *preselector.context]

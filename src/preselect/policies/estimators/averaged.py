@@ -1,0 +1,78 @@
+"""Polyak-Ruppert averaged SGD on the log-likelihood: how CPPL and the paper's greedy baselines estimate theta."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from preselect.arguments import number
+from preselect.context import Floats, Integers
+from preselect.kernels import averaging
+from preselect.policies.estimators.estimator import Estimator, spread
+
+
+class AveragedSGD(Estimator):
+    """theta_hat steps along the gradient, and theta_bar, the mean of the iterates, is the estimate (Section 5.3).
+
+    The paper leaves theta_0 open; here it is drawn uniformly from [0, 1]^d unless it is given. t counts the outcomes
+    learnt, so feedback may come late.
+    """
+
+    _vectors = ("theta_hat", "theta_bar")
+    _learn = staticmethod(averaging.learn_average)
+    theta_hat: Floats
+    theta_bar: Floats
+
+    def __init__(
+        self, d: int, *, gamma_1: float, alpha: float, theta_0: ArrayLike | None, generator: np.random.Generator
+    ) -> None:
+        super().__init__(d)
+        self.gamma_1 = number(gamma_1, "gamma_1", above=0.0)
+        self.alpha = number(alpha, "alpha", above=0.5, below=1.0)
+        # Algorithm 1, lines 1 and 2
+        self.theta_hat[:] = generator.random(d) if theta_0 is None else spread(theta_0, "theta_0", d)
+        self.theta_bar[:] = self.theta_hat
+
+    def _name_views(self) -> None:
+        super()._name_views()
+        self.theta = self.theta_bar
+
+    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+        # Algorithm 1, line 8: the recursion above Eq. (13)
+        return self._learn(rows, ranking, self.gamma_1 * t**-self.alpha, t, self.block)
+
+
+class Sandwich(AveragedSGD):
+    """Averaged SGD with the covariance Sigma = P B P of theta_bar, where P is the inverse of A.
+
+    A sums minus the Hessians and B the outer products of the gradients at theta_bar: t times the paper's -S and V
+    (below Eq. (13)), so that Sigma is its t^-1 S^-1 V S^-1. A starts at `ridge` times the identity, because S is
+    singular in the first rounds.
+    """
+
+    _matrices = ("A", "B", "P", "Sigma")
+    _learn = staticmethod(averaging.learn_sandwich)
+    A: Floats
+    B: Floats
+    P: Floats
+    Sigma: Floats
+
+    def __init__(
+        self,
+        d: int,
+        *,
+        ridge: float,
+        gamma_1: float,
+        alpha: float,
+        theta_0: ArrayLike | None,
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=generator)
+        np.fill_diagonal(self.A, ridge)
+        np.fill_diagonal(self.P, 1.0 / ridge)
+
+    def refresh(self) -> None:
+        """Compute P and Sigma anew from A and B."""
+        P = np.linalg.inv(self.A)
+        self.P[:] = 0.5 * (P + P.T)
+        self.Sigma[:] = self.P @ self.B @ self.P

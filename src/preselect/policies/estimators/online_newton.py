@@ -1,0 +1,63 @@
+"""Online Newton on the Plackett-Luce likelihood, one step per outcome: how Newton and Thompson learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from preselect import model
+from preselect.arguments import boolean, number
+from preselect.context import Floats, Integers
+from preselect.kernels import learning
+from preselect.outcomes import Outcome
+from preselect.policies import race_times
+from preselect.policies.estimators.gaussian import Gaussian
+
+
+class OnlineNewton(Gaussian):
+    """A gains minus the Hessian of the log-likelihood at theta, and theta gains P times the gradient: O(k d^2).
+
+    This is the Laplace approximation of the posterior, followed from outcome to outcome (an extended Kalman filter),
+    for winners, rankings and top-m rankings alike.
+
+    With `discount` below 1, A is multiplied by it before each outcome. The prior is not forgotten: feature after
+    feature gets back what the discount took from it, with theta drawn to the prior mean accordingly.
+    """
+
+    def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float, outside: bool) -> None:
+        super().__init__(d, mean=mean, precision=precision)
+        self.discount = number(discount, "discount", above=0.0, most=1.0)
+        self.outside = boolean(outside, "outside")
+        self.pace = np.zeros(2)  # races of known time and their total cost, discounted like everything else
+
+    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+        return learning.learn_newton(rows, ranking, self.prior, self.discount, t, self.block)
+
+    def learn_outcome(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
+        """Learn from an outcome; with an outside option NOBODY is among the arms, and the ranking may be empty."""
+        if not self.outside:
+            return self.learn(rows, ranking, t)
+        pace = self.pace
+        if outcome.after is not None:
+            pace = self.discount * pace + (1.0, race_times.measure_cost(outcome))
+        if outcome.after is not None and race_times.is_trivial(outcome, pace[1] / pace[0]):
+            rows, order, nobodies = self._merge(rows), race_times.FIRST, 1
+        else:
+            order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
+        self.learn(race_times.add_nobody(rows, nobodies), order, t)
+        self.pace[:] = pace
+        return None
+
+    def _merge(self, rows: Floats) -> Floats:
+        """Return one row for all arms, their mean weighted by their chances to win: which of them won is ignored."""
+        return model.winner_probabilities(rows @ self.theta)[None] @ rows
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what has been learnt."""
+        return {**super().arrays(), "pace": self.pace}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over saved arrays; old files have no pace."""
+        super().restore({"pace": self.pace, **arrays})
