@@ -8,7 +8,7 @@ from preselect.cli import progress
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
 
 
 def test_a_log_gets_a_line_every_tenth(capsys):
@@ -25,7 +25,7 @@ def test_a_log_gets_a_line_every_tenth(capsys):
 
 
 def test_short_work_writes_no_lines(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 60.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 60.0)
     assert len(list(progress.track(range(30), "files"))) == 30
     assert capsys.readouterr() == ("", "")
 

@@ -21,24 +21,31 @@ def random_formula(seed, variables=20, clauses=80, length=3):
     return Formula.of(variables, [(row * generator.choice([-1, 1], length)).tolist() for row in rows])
 
 
+def find_holders(formula):
+    """The clauses that hold each variable."""
+    clauses = [{abs(literal) for literal in clause} for clause in formula]
+    return {v: [c for c, held in enumerate(clauses) if v in held] for v in range(1, formula.variables + 1)}
+
+
 def slow_steps(formula, parameters, generator):
-    """Steps until a model is found: everything recomputed in every step, penalties in a plain list."""
+    """Steps until a model is found: scores recomputed in every step, penalties in a plain list."""
     clauses = [list(clause) for clause in formula]
+    holders = find_holders(formula)
     value = {v: generator.random() < 0.5 for v in range(1, formula.variables + 1)}
     penalty = [1.0] * len(clauses)
 
-    def unsatisfied():
-        return [c for c, clause in enumerate(clauses) if not any(value[abs(x)] == (x > 0) for x in clause)]
+    def unsatisfied(among):
+        return [c for c in among if not any(value[abs(x)] == (x > 0) for x in clauses[c])]
 
     def score(v):
-        before = sum(penalty[c] for c in unsatisfied())
+        before = sum(penalty[c] for c in unsatisfied(holders[v]))
         value[v] = not value[v]
-        after = sum(penalty[c] for c in unsatisfied())
+        after = sum(penalty[c] for c in unsatisfied(holders[v]))
         value[v] = not value[v]
         return after - before
 
     steps = 0
-    while wrong := unsatisfied():
+    while wrong := unsatisfied(range(len(clauses))):
         steps += 1
         scores = {v: score(v) for v in {abs(x) for c in wrong for x in clauses[c]}}
         least = min(scores.values())
@@ -98,7 +105,7 @@ def test_scores_and_penalties_stay_what_they_are_defined_as():
     """What is kept up to date, step by step, equals what it is computed from."""
     formula = random_formula(1, 40, 190)
     search = Search(formula, Parameters(1.7, 0.4, 0.5, 0.2), seed=2)
-    s, clauses = search._state, list(formula)
+    s, clauses, holders = search._state, list(formula), find_holders(formula)
     for _ in range(300):
         search.run(7)
         value = s.assignment
@@ -109,9 +116,8 @@ def test_scores_and_penalties_stay_what_they_are_defined_as():
         assert s.numbers[1] == pytest.approx(penalty.sum(), rel=1e-9)
         assert penalty.max() <= 1000.0 * 1.7
         for v in range(1, 41):
-            holds = [c for c, clause in enumerate(clauses) if (v if value[v] else -v) in clause and true[c] == 1]
-            breaks = sum(penalty[c] for c in holds)
-            makes = sum(penalty[c] for c, clause in enumerate(clauses) if true[c] == 0 and v in map(abs, clause))
+            breaks = sum(penalty[c] for c in holders[v] if (v if value[v] else -v) in clauses[c] and true[c] == 1)
+            makes = sum(penalty[c] for c in holders[v] if true[c] == 0)
             assert s.sums[v] + s.numbers[0] * s.counts[v] == pytest.approx(breaks - makes, rel=1e-6, abs=1e-6)
         if search.solved:
             break

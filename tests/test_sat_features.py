@@ -2,6 +2,7 @@
 
 import csv
 import math
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -30,10 +31,18 @@ def literal_lists(most_variables):
 
 def is_satisfiable(variables, clauses):
     """Try every assignment."""
-    return any(
-        all(any(signs[abs(literal) - 1] == (literal > 0) for literal in clause) for clause in clauses)
-        for signs in product((False, True), repeat=variables)
-    )
+    signs = every_assignment(variables)
+    models = np.ones(len(signs), dtype=bool)
+    for clause in clauses:
+        models &= (signs[:, [abs(literal) - 1 for literal in clause]] == [literal > 0 for literal in clause]).any(
+            axis=1
+        )
+    return bool(models.any())
+
+
+@cache
+def every_assignment(variables):
+    return np.array(list(product((False, True), repeat=variables)), dtype=bool).reshape(2**variables, variables)
 
 
 @settings(max_examples=300)

@@ -1,6 +1,6 @@
 """How far a command has come, on standard error: a bar on a terminal, a line every tenth in a log.
 
-Work that takes no longer than `PATIENCE` seconds writes no lines.
+Work that takes no longer than `_PATIENCE` seconds writes no lines.
 """
 
 import sys
@@ -12,7 +12,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-PATIENCE = 2.0  # seconds without lines in a log
+_PATIENCE = 2.0  # seconds without lines in a log
 
 _Item = TypeVar("_Item")
 
@@ -36,7 +36,7 @@ class _Bar:
             self._print_line()
 
     def _print_line(self) -> None:
-        if monotonic() - self._began >= PATIENCE:
+        if monotonic() - self._began >= _PATIENCE:
             self._progress.console.print(f"{self._done} of {self._total} {self._what}", highlight=False)
 
 

@@ -92,7 +92,7 @@ def _on_cluster(tasks: list[Task], address: str) -> Iterator[Block]:
     try:
         import distributed as dask
     except ImportError:
-        raise RunError("a cluster needs the extra [dask]: pip install 'preselect[dask]'") from None
+        raise RunError("a cluster needs Dask; run pip install '.[dask]' in a checkout of preselect") from None
     distributed: Any = dask
     try:
         client = distributed.Client(address, timeout="10s")
