@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from processes import Fork, wait_until
 
 from preselect.cli.main import preselect as command
 from preselect.race import read_pool
@@ -191,18 +191,12 @@ def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, mo
 
 def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
     path = pool({"one": "sleep 100", "other": "sleep 100"})
-    process = subprocess.Popen(
-        [*PRESELECT, "race", path, formulas],
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    journal, deadline = read_pool(path).journal, time.monotonic() + 60
-    while not journal.with_name(f"{journal.name}.running").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    journal = read_pool(path).journal
+    with Fork(command, ["race", str(path), str(formulas)]) as process:
+        wait_until(journal.with_name(f"{journal.name}.running").exists)
+        process.send_signal(signal.SIGINT)
+        said = process.errors.read()
+        assert process.wait() == 130
     assert b"run the command again with the remaining instances" in said
     with Journal.read(journal) as found:
         assert [event.body["kind"] for event in found.events() if event.kind == "outcome"] == ["void"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pools import ARM, FORMULA, FULL, make_pool, write_script
 
-from preselect.race.answers import find_error, make_check
+from preselect.race.answers import _find_error, make_check
 from preselect.race.instance_features import Instance
 from preselect.race.supervision import Supervision
 from preselect.sat import dimacs
@@ -14,7 +14,7 @@ from preselect.sat import dimacs
 def judge(tmp_path, output, formula=FORMULA, exit_code=None):
     path = tmp_path / "0.out"
     path.write_bytes(output if isinstance(output, bytes) else output.encode())
-    return find_error(formula, path, exit_code)
+    return _find_error(formula, path, exit_code)
 
 
 @pytest.mark.parametrize(

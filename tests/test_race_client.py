@@ -217,7 +217,7 @@ def test_a_blocking_race_does_not_await():
 
 def test_many_races_in_a_row_leak_nothing(supervise, level):
     before = list_descriptors()
-    for seed in range(100):
+    for seed in range(50):
         assert supervise(
             Racer("a", ("false",), exit_codes=(1,)), Racer("b", ("false",), exit_codes=(1,)), seed=seed, level=level
         ).winner

@@ -43,7 +43,7 @@ def test_sat_features_that_take_too_long_are_stopped(instance):
 
 def test_a_file_that_is_no_formula_is_refused(tmp_path):
     (tmp_path / "x.cnf").write_text("no")
-    with pytest.raises(InputError, match="line 1: the header must be"):
+    with pytest.raises(InputError, match="line 1: expected the header"):
         compute_features(FeatureSource("sat"), Instance(tmp_path / "x.cnf"))
 
 

@@ -15,7 +15,7 @@ from preselect.errors import InputError
 from preselect.race import read_pool
 from preselect.race.check import check_arms
 from preselect.race.instance_features import list_feature_names
-from preselect.race.solvers import KNOWN, Solver, find_solvers, write_pool
+from preselect.race.solvers import _KNOWN, Solver, find_solvers, write_pool
 from preselect.sat import features as satzilla
 
 
@@ -30,7 +30,7 @@ def test_solvers_are_found_by_name_and_saps_is_always_there(tmp_path):
 def test_a_pool_that_was_written_can_be_read_and_chosen_from(tmp_path):
     path = tmp_path / "my pool.toml"
     quoted = Solver('a "b"\\ é.c', ("x\n\x7f", "{instance}"), {"y": 1e-9})
-    every = [*KNOWN, *find_solvers(str(tmp_path)), quoted]
+    every = [*_KNOWN, *find_solvers(str(tmp_path)), quoted]
     write_pool(path, every, k=3, seconds=5)
     pool = read_pool(path)
     assert list(pool.arms) == [solver.name for solver in every]
@@ -170,7 +170,7 @@ def test_arms_that_are_no_sat_solvers_are_checked_on_an_instance(tmp_path):
     assert "exit code 2 instead of 0, it printed 'cannot'" in bad.message
 
 
-@pytest.mark.parametrize("solver", KNOWN, ids=lambda solver: solver.name)
+@pytest.mark.parametrize("solver", _KNOWN, ids=lambda solver: solver.name)
 def test_known_solvers_work_as_they_are_written_down(tmp_path, solver):
     if not shutil.which(solver.command[0]):
         pytest.skip(f"{solver.name} is not installed")

@@ -18,10 +18,8 @@ from rich.text import Text
 
 from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
 from preselect.errors import InputError
-from preselect.race import RaceResult, RaceSession, read_pool
-from preselect.race.check import check_arms
+from preselect.race import RaceResult, RaceSession, check_arms, find_solvers, read_pool, write_pool
 from preselect.race.outputs import OutputFolder
-from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import RaceSummary, summarize_races
 from preselect.race.supervision import Standing, Status, Watch
 from preselect.store import Journal, read_rounds

@@ -32,15 +32,15 @@ def make_check(pool: Pool, instance: Instance) -> Check | None:
         return None
 
     def check(racer: Racer, output: Path, exit_code: int) -> str | None:
-        return find_error(instance.formula, output, exit_code) if racer.name in names else None
+        return _find_error(instance.formula, output, exit_code) if racer.name in names else None
 
     return check
 
 
-def find_error(formula: Formula, output: Path, exit_code: int | None = None) -> str | None:
+def _find_error(formula: Formula, output: Path, exit_code: int | None = None) -> str | None:
     """Return why an answer is wrong, or None; an exit code must agree with the output."""
     content = output.read_bytes()
-    statuses = read_statuses(content)
+    statuses = _read_statuses(content)
     if len(statuses) != 1 or statuses[0] not in (SATISFIABLE, UNSATISFIABLE):
         found = " and ".join(f"'s {status}'" for status in statuses[:3]) or "no s line"
         return f"its output has {found} instead of either 's {SATISFIABLE}' or 's {UNSATISFIABLE}'"
@@ -50,10 +50,10 @@ def find_error(formula: Formula, output: Path, exit_code: int | None = None) -> 
     return None if statuses[0] == UNSATISFIABLE else _find_error_in_values(formula, content)
 
 
-def read_statuses(output: bytes) -> list[str]:
+def _read_statuses(output: bytes) -> list[str]:
     r"""Read the `s` lines of an output, without repetitions.
 
-    >>> read_statuses(b"c solving\ns SATISFIABLE\nv 1 0\n")
+    >>> _read_statuses(b"c solving\ns SATISFIABLE\nv 1 0\n")
     ['SATISFIABLE']
     """
     found = (line.decode(errors="replace").strip()[:40] for line in _STATUS_LINE.findall(output))
@@ -62,7 +62,7 @@ def read_statuses(output: bytes) -> list[str]:
 
 def read_claims(output: bytes, exit_code: int | None) -> set[str]:
     """Read everything that an output and an exit code claim about a formula."""
-    return {*read_statuses(output), *([_ANSWER_OF_EXIT_CODE[exit_code]] if exit_code in _ANSWER_OF_EXIT_CODE else [])}
+    return {*_read_statuses(output), *([_ANSWER_OF_EXIT_CODE[exit_code]] if exit_code in _ANSWER_OF_EXIT_CODE else [])}
 
 
 def read_answer(output: bytes, exit_code: int | None) -> str | None:

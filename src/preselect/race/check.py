@@ -17,7 +17,19 @@ _MAX_SECONDS, _MAX_SECONDS_WITHOUT_MODEL = 30.0, 3.0  # local search uses up the
 
 
 class ArmCheck(NamedTuple):
-    """Whether an arm can race, the seconds to its first answer, and a message about it."""
+    """Whether an arm works.
+
+    Parameters
+    ----------
+    arm : str
+        The arm's name.
+    ok : bool
+        Whether it can race.
+    seconds : float or None
+        Time to its first answer; None without an answer.
+    message : str
+        What is wrong and what to do about it, or how fast it answers.
+    """
 
     arm: str
     ok: bool
@@ -29,7 +41,15 @@ def check_arms(pool: Pool, folder: Path, *, instance: str | PathLike[str] | None
     """Run every arm of a pool alone on an instance, or on two tiny formulas: a satisfiable and an unsatisfiable one.
 
     An arm may fail to recognise the unsatisfiable formula, as local search does, but must not call it satisfiable.
-    Outputs are written to `folder`.
+
+    Parameters
+    ----------
+    pool : Pool
+        The pool whose arms to check, within its limits and at most 30 seconds each.
+    folder : Path
+        Where the arms' outputs are written.
+    instance : str or path, optional
+        The file to run them on; needed if they are not SAT solvers.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if instance is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from preselect.race.answers import read_answer
-from preselect.race.supervision import Finish, Result, Status
+from preselect.race.supervision import Finish, Status, SupervisionResult
 from preselect.store import Entry
 
 
@@ -63,7 +63,9 @@ class RaceResult:
         return next((finish.exit_code for finish in self.finishes if finish.name == self.winner), None)
 
     @classmethod
-    def of(cls, instance: Path, entry: Entry, result: Result, *, feature_seconds: float, warning: str | None) -> Self:
+    def of(
+        cls, instance: Path, entry: Entry, result: SupervisionResult, *, feature_seconds: float, warning: str | None
+    ) -> Self:
         """Make the result of the race that was decided by an entry of the journal."""
         won = next((finish for finish in result.finishes if finish.name == result.winner), None)
         output = won.output.read_bytes() if won else b""

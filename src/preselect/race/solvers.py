@@ -19,7 +19,21 @@ from preselect.sat.saps import DEFAULT, Parameters
 
 
 class Solver(NamedTuple):
-    """A solver as an arm of a pool file; `success` overrides the pool's, `note` becomes a comment."""
+    """A solver as an arm of a pool file.
+
+    Parameters
+    ----------
+    name : str
+        The arm's name.
+    command : tuple of str
+        The program and its arguments, with placeholders.
+    features : mapping of str to float
+        Numbers that describe the arm.
+    success : mapping of str to str
+        What counts as an answer, where it differs from the pool's [success].
+    note : str, default ""
+        A comment for the pool file.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -33,7 +47,7 @@ def _make_cdcl(*command: str, inprocessing: int, success: Mapping[str, str] | No
     return Solver(command[0], command, features, success or {}, note)
 
 
-KNOWN = (
+_KNOWN = (
     _make_cdcl("cadical", "-q", "--seed={seed}", "{instance}", inprocessing=1),
     _make_cdcl(
         "clasp", "--verbose=0", "--seed={seed}", "{instance}", inprocessing=0, note="Reads no compressed files."
@@ -72,8 +86,14 @@ def _make_saps(name: str, parameters: Parameters) -> Solver:
 
 
 def find_solvers(path: str | None = None) -> list[Solver]:
-    """Find the known solvers in a search path, by default PATH, and add SAPS in four parametrizations."""
-    found = [solver for solver in KNOWN if shutil.which(solver.command[0], path=path)]
+    """Find the SAT solvers of this machine, and add the built-in SAPS in four parametrizations.
+
+    Parameters
+    ----------
+    path : str, optional
+        The folders to search, as in the environment variable PATH, which is the default.
+    """
+    found = [solver for solver in _KNOWN if shutil.which(solver.command[0], path=path)]
     complementary = [_make_saps(f"saps-{place}", EFFECTIVE[place - 1]) for place in _COMPLEMENTARY]
     return [*found, _make_saps("saps", DEFAULT), *complementary]
 
@@ -122,7 +142,19 @@ verifier = "model"               # the v lines must satisfy the formula; "none" 
 def write_pool(
     path: str | PathLike[str], solvers: Sequence[Solver], *, k: int | None = None, seconds: float = 60.0
 ) -> None:
-    """Write a new, commented pool file of some solvers, with k=2 racers by default; never overwrites a file."""
+    """Write a new pool file of some solvers, with comments; an existing file is never overwritten.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write.
+    solvers : sequence of Solver
+        The arms of the pool.
+    k : int, optional
+        Racers per instance; by default 2, or 1 if there is only one solver.
+    seconds : float, default 60
+        The time limit of a race.
+    """
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file to write, such as {target / 'pool.toml'}")

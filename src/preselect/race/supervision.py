@@ -22,7 +22,18 @@ from preselect.race.supervisor.racer import Limits, Racer, Status
 from preselect.race.supervisor_process import SupervisorProcess
 from preselect.race.waiting import BLOCKING, EVENT_LOOP, Waiting, run_blocking
 
-__all__ = ["LEVELS", "Check", "Finish", "Limits", "Racer", "Result", "Standing", "Status", "Supervision", "Watch"]
+__all__ = [
+    "LEVELS",
+    "Check",
+    "Finish",
+    "Limits",
+    "Racer",
+    "Standing",
+    "Status",
+    "Supervision",
+    "SupervisionResult",
+    "Watch",
+]
 
 LEVELS = (NAMESPACE, SUBREAPER)
 
@@ -30,7 +41,27 @@ _TICK_SECONDS = 0.25
 
 
 class Finish(NamedTuple):
-    """How one racer ended."""
+    """How one racer ended.
+
+    Parameters
+    ----------
+    name : str
+        The racer's name.
+    status : str
+        One of the statuses of `Status`.
+    seconds : float
+        Wall-clock time from the start of the race to the racer's end.
+    cpu_seconds : float
+        CPU time of all its processes.
+    exit_code : int or None
+        None if a signal ended it, or if it was not started.
+    signal : int or None
+        The signal that ended it.
+    detail : str
+        More about the status; may be empty.
+    output, errors : Path
+        Where its standard output and standard error are, until the next race overwrites them.
+    """
 
     name: str
     status: str
@@ -44,7 +75,19 @@ class Finish(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How a racer stands during the race; without a status it is running, or its answer is being verified."""
+    """How a racer stands during the race.
+
+    Parameters
+    ----------
+    name : str
+        The racer's name.
+    status : str or None
+        One of the statuses of `Status`; None while it runs or its answer is being verified.
+    seconds : float
+        Time since the start of the race, or from there to the racer's end.
+    answered : bool
+        Whether it has answered.
+    """
 
     name: str
     status: str | None
@@ -57,8 +100,8 @@ Watch = Callable[[list[Standing]], object]
 
 
 @dataclass(frozen=True)
-class Result:
-    """How a race ended.
+class SupervisionResult:
+    """How a race of commands ended.
 
     `seconds` is the time from the start of the racers to the winner's exit, or to the end of the race. `tie` says
     whether others answered within milliseconds of the winner. `infrastructure` says what failed that was not the fault
@@ -115,15 +158,15 @@ class Supervision:
         self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
 
-    def run(self) -> Result:
+    def run(self) -> SupervisionResult:
         """Run the race and return its result."""
         return run_blocking(self.run_in(BLOCKING))
 
-    async def run_async(self) -> Result:
+    async def run_async(self) -> SupervisionResult:
         """Run the race without blocking the event loop; `check` runs in a thread. Cancelling it ends the race."""
         return await self.run_in(EVENT_LOOP)
 
-    async def run_in(self, waiting: Waiting) -> Result:
+    async def run_in(self, waiting: Waiting) -> SupervisionResult:
         """Run the race, waiting as asked to."""
         process = SupervisorProcess(self.folder, self.token)
         progress = _Progress(self.racers, self.folder, process)
@@ -223,13 +266,13 @@ class _Progress:
     def _get_elapsed(self) -> float:
         return 0.0 if self.start_time is None else time.monotonic() - self.start_time
 
-    def get_result(self) -> Result:
+    def get_result(self) -> SupervisionResult:
         """Return how the race ended."""
         if self.unavailable is not None:
             raise InputError(f"this machine does not allow a {NAMESPACE}: {self.unavailable}; leave level out")
         done = self.done or {"winner": None, "tie": False, "seconds": self._get_elapsed(),
                              "infrastructure": self._explain_failure()}  # fmt: skip
-        return Result(
+        return SupervisionResult(
             winner=None if done["winner"] is None else self.racers[done["winner"]].name,
             tie=done["tie"],
             seconds=done["seconds"],

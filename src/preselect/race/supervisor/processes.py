@@ -35,14 +35,14 @@ def read_process(pid: int) -> Process | None:
     return (int(fields[1]), int(fields[3]), int(fields[19]), int(fields[21])) if fields else None
 
 
-def list_pids() -> list[int]:
+def _list_pids() -> list[int]:
     """List the pids of all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def find_descendants() -> dict[int, Process]:
     """Find all processes below this one, parents before their children."""
-    everything = {pid: read_process(pid) for pid in list_pids()}
+    everything = {pid: read_process(pid) for pid in _list_pids()}
     children: dict[int, list[int]] = {}
     for pid, process in everything.items():
         if process is not None:
@@ -63,7 +63,7 @@ def kill_children() -> None:
     Their orphans become children, which the next call kills.
     """
     this = os.getpid()
-    for pid in sorted(list_pids(), reverse=True):
+    for pid in sorted(_list_pids(), reverse=True):
         process = read_process(pid)
         if process is not None and process[0] == this:
             kill_with_groups([pid])
@@ -91,7 +91,7 @@ def kill_everything() -> None:
     _kill(-1)
 
 
-def has_mark(pid: int, mark: str) -> bool:
+def _has_mark(pid: int, mark: str) -> bool:
     """Whether the environment of a process has a variable that begins with `mark`."""
     return any(text.startswith(mark.encode()) for text in read_environment(pid))
 
@@ -102,7 +102,7 @@ def kill_marked(mark: str, seconds: float) -> None:
     Processes that have replaced their environment are not found.
     """
     limit = time.monotonic() + seconds
-    while (found := [pid for pid in list_pids() if has_mark(pid, mark)]) and time.monotonic() < limit:
+    while (found := [pid for pid in _list_pids() if _has_mark(pid, mark)]) and time.monotonic() < limit:
         for pid in found:
             _kill_if_marked(pid, mark)
         time.sleep(0.001)
@@ -114,7 +114,7 @@ def _kill_if_marked(pid: int, mark: str) -> None:
     except ProcessLookupError:
         return
     try:
-        if has_mark(pid, mark):  # again: from now on the pid cannot pass to another process unnoticed
+        if _has_mark(pid, mark):  # again: from now on the pid cannot pass to another process unnoticed
             signal.pidfd_send_signal(process, signal.SIGKILL)
     except ProcessLookupError:
         return
