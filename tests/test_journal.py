@@ -272,11 +272,11 @@ def test_what_it_is_about_and_its_arms_are_there_again(path):
             "use a number of at least 0",
         ),
         (lambda l, e: l.learn(e, outcome=Void(), after=1.0), "after=1.0 needs a winner"),
-        (lambda l, e: l.learn(e, ranking=[]), "must name at least one arm, got none; report NoWinner"),
+        (lambda l, e: l.learn(e, ranking=[]), "a ranking needs at least one arm; if no arm won, use NoWinner"),
         (lambda l, e: l.learn(e, ranking=[e.decision.names[0]] * 2), "ranking must name distinct arms"),
         (lambda l, e: l.learn(e, ranking="saps"), "ranking must be a list of names, got 'saps'"),
         (lambda l, e: l.learn(e, outcome="saps"), "outcome must be Winner, Ranking, NoWinner or Void, got 'saps'"),
-        (lambda l, e: l.learn(e, outcome=Winner(7)), "the winner must be one of the selected arms"),
+        (lambda l, e: l.learn(e, outcome=Winner(7)), "the winner, 7, is not one of the selected arms"),
         (
             lambda l, e: l.learn(e, outcome=Void(), details={"x": {1, 2}}),
             r"outcome\['details'\]\['x'\] must be what JSON",

@@ -1,8 +1,13 @@
-"""Policies by name."""
+"""Policies by name, and what their documentation says."""
+
+import inspect
+import pydoc
+import re
 
 import pytest
 
-from preselect import CPPL, InputError, MaxTheta
+import preselect
+from preselect import CPPL, InputError, MaxTheta, model
 from preselect.policies import registry
 
 
@@ -33,13 +38,49 @@ def test_a_class_of_ones_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("clever", "unknown policy 'clever'; there are colstim, cppl, epoch-greedy, .*, or yours"),
+        ("clever", "unknown policy 'clever'; choose colstim, cppl, epoch-greedy, .*, or your own"),
         ("cppl(speed=9)", "cppl has no parameter speed; it has d, gamma_1"),
-        ("cppl(omega=", r"policy must look like name or name\(parameter=value, ...\), got 'cppl\(omega='"),
-        ("cppl(1)", "policy must look like"),
-        ("cppl(omega=open('x'))", "policy must look like"),
+        ("cppl(omega=", r"cannot read the policy 'cppl\(omega='; write name or name\(parameter=value, ...\)"),
+        ("cppl(1)", "cannot read the policy"),
+        ("cppl(omega=open('x'))", "cannot read the policy"),
     ],
 )
 def test_what_is_not_a_policy_is_named(text, message):
     with pytest.raises(InputError, match=message):
         registry.parse(text)
+
+
+@pytest.mark.parametrize("name", registry.POLICIES)
+def test_every_parameter_is_described_with_its_default(name):
+    policy = registry.POLICIES[name]
+    _, _, section = inspect.cleandoc(policy.__doc__).partition("Parameters\n----------\n")
+    described = dict(re.findall(r"^(\w+) : (.+)$", section, flags=re.MULTILINE))
+    parameters = inspect.signature(policy).parameters
+    assert list(described) == list(parameters)
+    for parameter in parameters.values():
+        if parameter.default is None:
+            assert described[parameter.name].endswith("optional")
+        elif parameter.default is not parameter.empty:
+            _, _, default = described[parameter.name].partition("default ")
+            assert eval(default) == parameter.default
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(getattr(preselect.Policy, name) for name in ("select", "scores", "learn", "save", "load", "widen")),
+        *(getattr(model, name) for name in model.__all__),
+    ],
+)
+def test_every_argument_of_a_public_function_is_described(function):
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    section = inspect.getdoc(function).partition("Parameters\n----------\n")[2]
+    described = re.findall(r"^(\w+(?:, \w+)*) :", section, flags=re.MULTILINE)
+    assert [name for group in described for name in group.split(", ")] == names
+
+
+def test_help_on_select_fits_on_a_screen():
+    for select in (preselect.Newton.select, preselect.Preselector.select):
+        lines = pydoc.render_doc(select, renderer=pydoc.plaintext).splitlines()
+        assert len(lines) <= 40
+        assert max(map(len, lines)) <= 160

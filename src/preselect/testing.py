@@ -356,8 +356,7 @@ def _check_uninformative_outcomes(make: _Make, show: _MakeContext, end: _MakeOut
     policy = make(d=_D, seed=0)
     _play(policy, show, end, 20)
     counts = policy.observations, policy.no_winners, policy.voids
-    shown = show(np.random.default_rng(0))
-    decision = policy.select(shown, _K)
+    decision = policy.select(show(np.random.default_rng(0)), _K)
     first = _Snapshot.of(policy)
     policy.learn(decision, NoWinner())
     second = _Snapshot.of(policy)

@@ -1,41 +1,65 @@
 """`preselect policies`: what there is to choose from."""
 
+from __future__ import annotations
+
 import inspect
+import re
 
 import click
 
 from preselect.policies import Policy, registry
-from preselect.policies.linear import LinearPolicy
 
 
 @click.command()
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
-    """List the policies with one line each, or describe the one NAMED.
+    """List the policies, or describe the one called NAME with all its parameters.
 
     \b
-    Wherever a policy is asked for, parameters may be given with its name:
+    Wherever a command takes a policy, parameters can be given with its name:
         preselect study synthetic --policies "newton(beta=1),cppl(omega=0.5)"
+    A policy of your own is named by its module and class: my_module:MyPolicy.
     """
-    if name is not None:
-        click.echo(_described(name))
-        return
+    click.echo(_list() if name is None else _describe(name))
+
+
+def _list() -> str:
     width = max(map(len, registry.POLICIES))
-    for key, policy in registry.POLICIES.items():
-        default = " The default." if key == registry.DEFAULT else ""
-        click.echo(f"{key:<{width}}  {_first_line(policy)}{default}")
-    click.echo("\npreselect policies NAME tells more, and the source of each.")
+    lines = [f"{name:<{width}}  {_summarise(name, policy)}" for name, policy in registry.POLICIES.items()]
+    return "\n".join((*lines, "", "preselect policies NAME describes one of them, with its source and parameters."))
 
 
-def _first_line(policy: type[Policy]) -> str:
-    return (inspect.getdoc(policy) or "").partition("\n")[0]
+def _summarise(name: str, policy: type[Policy]) -> str:
+    default = " The default." if name == registry.DEFAULT else ""
+    return (inspect.getdoc(policy) or "").partition("\n")[0] + default
 
 
-def _described(name: str) -> str:
-    policy, _ = registry.parse(name)
-    parameters = inspect.signature(policy).parameters.values()
-    shown = [f"  {one.name}" + ("" if one.default is one.empty else f" = {one.default!r}") for one in parameters]
-    kinds = [kind for kind in policy.__mro__ if issubclass(kind, Policy) and kind not in (Policy, LinearPolicy)]
-    texts = [inspect.cleandoc(kind.__doc__).partition("\n>>>")[0].rstrip() for kind in kinds if kind.__doc__]
+def _describe(text: str) -> str:
+    policy, _ = registry.parse(text)
+    name = text.partition("(")[0].strip()
     heading = f"{policy.__name__} ({policy.source or 'your own'})"
-    return "\n\n".join((heading, *texts, "\n".join(("Parameters:", *shown))))
+    note = "Commands set d and seed themselves."
+    return "\n\n".join((heading, _format_call(name, policy), _document(policy), note))
+
+
+def _format_call(name: str, policy: type[Policy]) -> str:
+    """Return the policy as commands write it, with its defaults; they set d and seed themselves."""
+    parameters = inspect.signature(policy).parameters.values()
+    given = [f"{one.name}={one.default!r}" for one in parameters if one.name not in ("d", "seed")]
+    return "    " + _wrap(f"{name}({', '.join(given)})" if given else name, indent=5 + len(name))
+
+
+def _wrap(text: str, indent: int, width: int = 100) -> str:
+    """Break a call after commas, with the following lines below its first argument."""
+    lines = [""]
+    for part in re.split(r"(?<=, )", text):
+        if len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return ("\n" + " " * indent).join(line.rstrip() for line in lines)
+
+
+def _document(policy: type[Policy]) -> str:
+    """Return the docstring of the class itself, without its examples."""
+    text = inspect.cleandoc(policy.__doc__ or "")
+    return re.split(r"\n(?:Examples\n-+|>>>)", text)[0].strip()

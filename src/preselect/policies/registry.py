@@ -1,5 +1,7 @@
 """Policies by name, as commands and files write them: `cppl`, `cppl(omega=0.5)`, or `my_module:MyPolicy`."""
 
+from __future__ import annotations
+
 import ast
 import hashlib
 import importlib
@@ -25,7 +27,7 @@ from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
 DEFAULT = "newton"
-RACING = "newton(outside=True)"  # the default where nobody may win
+RACING = "newton(outside=True)"  # the default where a round may end without a winner
 
 POLICIES: dict[str, type[Policy]] = {
     "colstim": CoLSTIM,
@@ -45,16 +47,16 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
-    """The class and the parameters that a text names.
+    """Return the class and the parameters that a text names.
 
     >>> parse("cppl(omega=0.5)")
     (<class 'preselect.policies.cppl.CPPL'>, {'omega': 0.5})
     """
-    name, opened, rest = text.strip().partition("(")
-    parameters = _parameters(text, rest) if opened else {}
-    policy = _imported(name) if ":" in name else POLICIES.get(name.lower())
+    name, bracket, rest = text.strip().partition("(")
+    parameters = _parse_parameters(text, rest) if bracket else {}
+    policy = _import(name) if ":" in name else POLICIES.get(name.lower())
     if policy is None:
-        raise InputError(f"unknown policy {name!r}; there are {', '.join(POLICIES)}, or yours as module:Class")
+        raise InputError(f"unknown policy {name!r}; choose {', '.join(POLICIES)}, or your own as module:Class")
     known = inspect.signature(policy).parameters
     strange = [parameter for parameter in parameters if parameter not in known]
     if strange:
@@ -63,7 +65,7 @@ def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
 
 
 def split(texts: str) -> list[str]:
-    """The policies in a comma-separated list; commas in parentheses do not separate.
+    """Split a comma-separated list of policies; commas in parentheses do not separate.
 
     >>> split("cppl(omega=1, ridge=2),mm")
     ['cppl(omega=1, ridge=2)', 'mm']
@@ -78,7 +80,7 @@ def split(texts: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _parameters(text: str, inside: str) -> dict[str, Any]:
+def _parse_parameters(text: str, inside: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"f({inside}", mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
@@ -87,29 +89,29 @@ def _parameters(text: str, inside: str) -> dict[str, Any]:
             raise ValueError
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
-        raise InputError(f"policy must look like name or name(parameter=value, ...), got {text!r}") from None
+        raise InputError(f"cannot read the policy {text!r}; write name or name(parameter=value, ...)") from None
 
 
-def source(text: str) -> str:
-    """A digest of the file that a policy of one's own is written in; empty for the policies of this library.
+def digest_source(text: str) -> str:
+    """Return a digest of the file in which your own policy is written; empty for the policies of this library.
 
-    >>> source("cppl(omega=0.5)")
+    >>> digest_source("cppl(omega=0.5)")
     ''
     """
     name = text.partition("(")[0].strip()
-    file = inspect.getsourcefile(_imported(name)) if ":" in name else None
+    file = inspect.getsourcefile(_import(name)) if ":" in name else None
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
 
 
-def _imported(name: str) -> type[Policy]:
+def _import(name: str) -> type[Policy]:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, "")  # a module in the current folder, as with python -m
     try:
         policy = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever importing somebody's module may raise
-        raise InputError(f"cannot find the policy {name!r}: {type(error).__name__}: {error}") from None
+    except Exception as error:  # whatever importing a module may raise
+        raise InputError(f"cannot import the policy {name!r}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
-        raise InputError(f"{name!r} must be a class derived from preselect.Policy, got {policy!r:.80}")
+        raise InputError(f"{name!r} is {policy!r:.80}, not a class derived from preselect.Policy")
     return policy

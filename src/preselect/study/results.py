@@ -54,7 +54,7 @@ class Results:
     def create(cls, folder: Path, plan: Plan) -> "Results":
         """Use a folder for a plan: a new one, or one that holds results of the same kind, to which these are added."""
         plan.check()
-        sources = {policy: registry.source(policy) for policy in plan.policies if registry.source(policy)}
+        sources = {policy: registry.digest_source(policy) for policy in plan.policies if registry.digest_source(policy)}
         manifest = folder / "manifest.json"
         if manifest.exists():
             kept = _read(manifest)
