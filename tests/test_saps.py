@@ -141,6 +141,14 @@ def test_limits_seeds_and_nothing_to_search_for():
         solve(formula, seed=-1)
 
 
+def test_models_need_a_value_for_each_variable():
+    formula = Formula.of(2, [[1, 2]])
+    assert is_model(formula, np.array([False, True]))
+    assert not is_model(formula, np.array([False, False]))
+    with pytest.raises(InputError, match="3 values for 2 variables; give one for each"):
+        is_model(formula, np.ones(3, dtype=bool))
+
+
 def test_the_papers_parametrizations_as_printed_and_as_they_acted():
     assert PRINTED.shape == (20, 4)
     assert EFFECTIVE[2].ps == pytest.approx(1 - 0.219562)

@@ -33,7 +33,7 @@ from preselect.sat.dimacs import format_formula
 _MOST_INSTANCES = 1_000_000  # per seed, so that all instances of all seeds differ
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-_SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all random numbers.")
+_SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
 
 
 def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, int]]:
@@ -54,7 +54,7 @@ def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parame
     return parse
 
 
-@click.group()
+@click.group(short_help="Formulas: features, the solver SAPS, instances, run times.")
 def sat() -> None:
     """Formulas in DIMACS CNF (plain, .gz or .xz): features, the SAPS solver, instances, run times.
 
@@ -76,7 +76,9 @@ def sat() -> None:
 )
 @click.option("--eliminate", is_flag=True, help="Eliminate variables first, as for the paper's features.")
 @click.option("--times", is_flag=True, help="Add the seconds that each group of features took.")
-@click.option("--format", "style", type=click.Choice(["csv", "json"]), default="csv", show_default=True)
+@click.option(
+    "--format", "style", type=click.Choice(["csv", "json"]), default="csv", show_default=True, help="How to print."
+)
 def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times: bool, style: str) -> None:
     """Print the SATzilla base features of FILES, one row each.
 
@@ -131,7 +133,9 @@ def _print_json(rows: Iterable[dict[str, Any]]) -> None:
 @sat.command(name="solve")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--alpha", type=float, default=DEFAULT.alpha, show_default=True, help="Growth of penalties, above 0.")
-@click.option("--rho", type=float, default=DEFAULT.rho, show_default=True, help="From -1 to 1, which smooths nothing.")
+@click.option(
+    "--rho", type=float, default=DEFAULT.rho, show_default=True, help="How little to smooth, from -1 to 1 (not at all)."
+)
 @click.option("--ps", type=float, default=DEFAULT.ps, show_default=True, help="Probability of smoothing.")
 @click.option("--wp", type=float, default=DEFAULT.wp, show_default=True, help="Probability of a random flip.")
 @_SEED
@@ -166,14 +170,16 @@ def _print_answer(found: Run) -> None:
 
 
 @sat.command()
-@click.option("--count", type=click.IntRange(1, _MOST_INSTANCES), default=1, show_default=True, help="Instances.")
+@click.option(
+    "--count", type=click.IntRange(1, _MOST_INSTANCES), default=1, show_default=True, help="Number of instances."
+)
 @click.option(
     "--vertices",
     callback=_parse_range(3, 1_000_000),
     default="100:499",
     show_default=True,
     metavar="FROM:TO",
-    help="Vertices of the graph, drawn uniformly; or one number.",
+    help="Range from which the number of vertices is drawn, or one number.",
 )
 @click.option(
     "--ratio",
@@ -181,9 +187,11 @@ def _print_answer(found: Run) -> None:
     default="-7",
     show_default=True,
     metavar="FROM:TO",
-    help="Powers of two from which the ratio is drawn, or one: 0 gives random graphs, less rings.",
+    help="Exponents of two from which the ratio is drawn, or one: 0 gives random graphs, -7 almost rings.",
 )
-@click.option("--neighbours", type=int, default=10, show_default=True, help="Of each vertex, on average; even.")
+@click.option(
+    "--neighbours", type=int, default=10, show_default=True, help="Neighbours of a vertex on average, an even number."
+)
 @click.option("--colours", type=int, default=6, show_default=True, help="Colours to choose from.")
 @_SEED
 @click.option(
@@ -194,7 +202,7 @@ def generate(
 ) -> None:
     """Write small-world graph colouring instances, by default as in the paper, without planted solutions.
 
-    Files are never overwritten: one that exists must have the same content.
+    No file is overwritten: one that exists with other content is an error.
     """
     for n in vertices:
         Colouring(n, 2.0 ** ratio[0], seed, neighbours, colours)  # refuses what does not fit before anything is written
@@ -228,7 +236,7 @@ def _write_instance(instance: Colouring, folder: Path) -> None:
     help="JSON with rows [alpha, rho, ps, wp].  [default: the paper's 20]",
 )
 @_SEED
-@click.option("--workers", type=click.IntRange(-1), default=-1, help="Processes.  [default: one per core]")
+@click.option("--workers", type=click.IntRange(-1), default=-1, help="Number of processes.  [default: one per core]")
 def runtimes_(
     files: tuple[Path, ...], out: Path, cutoff: float, parameters: Path | None, seed: int, workers: int
 ) -> None:
