@@ -5,6 +5,7 @@ import hypothesis
 import pytest
 from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN
+from small_scenario import DESCRIPTION, FEATURES, RUNS
 
 from preselect.errors import InputError
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
@@ -71,3 +72,18 @@ def supervise(tmp_path):
         return Supervision(racers, Limits(seconds, memory, output), folder=tmp_path / "race", **options).run()
 
     return run
+
+
+@pytest.fixture
+def write_scenario(tmp_path):
+    """Writes a small ASlib scenario, some of its files replaced (None: left out), and returns its folder."""
+
+    def write(**files):
+        contents = {"description": DESCRIPTION, "algorithm_runs": RUNS, "feature_values": FEATURES} | files
+        for name, text in contents.items():
+            if text is not None:
+                ending = "txt" if name in ("description", "readme") else "arff"
+                (tmp_path / f"{name}.{ending}").write_bytes(text.encode())
+        return tmp_path
+
+    return write

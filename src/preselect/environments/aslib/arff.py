@@ -1,8 +1,9 @@
-"""A reader of ARFF, the tables of ASlib scenarios: what those files contain, dense rows and the plain types, no more.
+"""A reader of ARFF, the format of ASlib's tables, as far as they use it: dense rows of numbers, texts and choices.
 
-Taken as they come: any case, spaces and tabs around anything, names and values in single or double quotes with
-backslash escapes, comments (%), blank lines, either end of line, `?` for a missing value. A value of a nominal
-attribute need not be one of those declared: files exist that declare too few.
+Accepted are upper and lower case, spaces and tabs around anything, names and values in single or double quotes with
+backslash escapes, comments (%), blank lines, either line ending, and `?` for a missing value. A value of a nominal
+attribute need not be declared, since some published files declare too few. Reading takes time linear in the length of
+the file, whatever is in it.
 """
 
 import re
@@ -19,14 +20,15 @@ from preselect.errors import InputError
 NUMBER, TEXT, CHOICE = "number", "text", "choice"
 
 _KINDS = {"numeric": NUMBER, "real": NUMBER, "integer": NUMBER, "string": TEXT}
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{'\"][^\s{{]*)\s*(.*)", re.IGNORECASE)
-_VALUE = re.compile(rf"\s*({_QUOTED}|[^,'\"][^,]*?|)\s*(,|$)")
+# Possessive quantifiers (++, *+) never back off, which keeps matching linear.
+_QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_ATTRIBUTE = re.compile(rf"@attribute\s++({_QUOTED}|[^\s{{'\"][^\s{{]*+)\s*+(.*)", re.IGNORECASE)
+_VALUE = re.compile(rf"\s*+({_QUOTED}|[^\s,'\"][^,]*+|)\s*+(,|\Z)")
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column's name, what it holds (a number, a text or a choice), and the values to choose from."""
+    """A column's name, its kind (number, text or choice), and the values of a choice."""
 
     name: str
     kind: str
@@ -35,33 +37,33 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of an ARFF file, by column: texts as written (None where missing), and numbers (NaN where missing)."""
+    """The rows of an ARFF file by column: texts as written (None where missing), and numbers (NaN where missing)."""
 
     path: Path
     attributes: list[Attribute]
-    lines: list[int]  # where each row stands in the file, for messages
+    lines: list[int]  # line number of each row, for messages
     texts: list[list[str | None]]
     numbers: dict[int, Floats]  # of numeric attributes, by position
 
     def find(self, name: str) -> int:
-        """The position of the attribute of this name, in either case."""
+        """The position of the attribute with this name, in upper or lower case."""
         for position, attribute in enumerate(self.attributes):
             if attribute.name.lower() == name.lower():
                 return position
         there = ", ".join(attribute.name for attribute in self.attributes)
-        raise InputError(f"{self.path} must have an attribute {name}, got {there:.200}")
+        raise InputError(f"{self.path} has no attribute {name}; its attributes are {there:.200}")
 
     def names(self, name: str) -> list[str]:
-        """The column of this name, which names something in every row: nothing may be missing."""
+        """The column with this name, in which no value may be missing."""
         column = self.texts[self.find(name)]
         for text, line in zip(column, self.lines, strict=True):
             if not text:
-                raise InputError(f"{self.path}, line {line}: {name} must be there in every row, got none")
+                raise InputError(f"{self.path}, line {line}: {name} is missing")
         return [str(text) for text in column]
 
 
 def read(path: str | PathLike[str]) -> Table:
-    """Read an ARFF file; a line that is broken is an error that names it."""
+    """Read an ARFF file. A malformed line is an InputError with its number."""
     path = Path(path)
     lines = read_lines(path)
     attributes, start = _read_header(path, lines)
@@ -77,15 +79,15 @@ def read(path: str | PathLike[str]) -> Table:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, in whatever encoding: what is not UTF-8 is kept as a replacement character."""
+    """The lines of a text file. Bytes that are not UTF-8 become replacement characters."""
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
     except OSError as error:
-        raise InputError(f"{path} must be a file that can be read, got: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
 def split(line: str) -> list[str | None] | None:
-    r"""Values between commas, without their quotes; None for what is missing, and for all if a quote stays open.
+    r"""Values between commas, without their quotes; None for a missing value. None for the whole if quotes are wrong.
 
     >>> split(r"a, 'b, c' ,?, 'it\'s'")
     ['a', 'b, c', None, "it's"]
@@ -98,7 +100,8 @@ def split(line: str) -> list[str | None] | None:
         found = _VALUE.match(line, position)
         if found is None:
             return None
-        values.append(None if found[1] == "?" else unquote(found[1]))
+        value = found[1].rstrip()
+        values.append(None if value == "?" else unquote(value))
         position, comma = found.end(), found[2]
     return values
 
@@ -115,7 +118,7 @@ def unquote(text: str) -> str:
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[list[Attribute], int]:
-    """The attributes, and how many lines come before the first row."""
+    """The attributes, and the number of lines before the first row."""
     attributes: list[Attribute] = []
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("%"):
@@ -123,14 +126,13 @@ def _read_header(path: Path, lines: list[str]) -> tuple[list[Attribute], int]:
         word = line.lower()
         if word.startswith("@data"):  # one of the files has a comma behind it
             if not attributes:
-                raise InputError(f"{path}, line {number}: @DATA must follow the attributes, got none before it")
+                raise InputError(f"{path}, line {number}: there are no attributes before @DATA")
             return attributes, number
         if word.startswith("@attribute"):
             attributes.append(_read_attribute(path, number, line))
         elif not word.startswith("@relation"):
-            expected = "@RELATION, @ATTRIBUTE or @DATA"
-            raise InputError(f"{path}, line {number}: a line before the rows must be {expected}, got {line!r:.80}")
-    raise InputError(f"{path}, line {len(lines)}: @DATA must come before the rows, got the end of the file")
+            raise InputError(f"{path}, line {number}: expected @RELATION, @ATTRIBUTE or @DATA, found {line!r:.80}")
+    raise InputError(f"{path}, line {len(lines)}: the file ends before @DATA")
 
 
 def _read_attribute(path: Path, number: int, line: str) -> Attribute:
@@ -141,21 +143,20 @@ def _read_attribute(path: Path, number: int, line: str) -> Attribute:
     values = split(said[1:-1]) if said.startswith("{") and said.endswith("}") else None
     if not name or values is None:
         types = "NUMERIC, REAL, INTEGER, STRING or {one, another}"
-        raise InputError(f"{path}, line {number}: an attribute must have a name and a type {types}, got {line!r:.80}")
+        raise InputError(f"{path}, line {number}: an attribute needs a name and a type, {types}; found {line!r:.80}")
     return Attribute(name, CHOICE, tuple(value or "" for value in values))
 
 
 def _read_rows(path: Path, lines: list[str], start: int, width: int) -> Iterator[tuple[int, list[str | None]]]:
-    """Number and values of every line that is a row."""
+    """Line number and values of every row."""
     for number, line in enumerate(map(str.strip, lines[start:]), start + 1):
         if not line or line.startswith("%"):
             continue
         values = split(line)
         if values is None:
-            raise InputError(f"{path}, line {number}: a quote must be closed before the next comma, got {line!r:.80}")
+            raise InputError(f"{path}, line {number}: a quote is not closed before the next comma: {line!r:.80}")
         if len(values) != width:
-            counted = f"{width} values, one per attribute"
-            raise InputError(f"{path}, line {number}: a row must have {counted}, got {len(values)}")
+            raise InputError(f"{path}, line {number}: {len(values)} values, but there are {width} attributes")
         yield number, values
 
 
@@ -165,6 +166,6 @@ def _as_numbers(path: Path, name: str, column: list[str | None], lines: list[int
         try:
             numbers[row] = np.nan if text is None else float(text)
         except ValueError:
-            expected = "a number, or ? where it is missing"
-            raise InputError(f"{path}, line {lines[row]}: {name} must be {expected}, got {text!r:.80}") from None
+            wrong = f"{name} is {text!r:.80}, which is not a number"
+            raise InputError(f"{path}, line {lines[row]}: {wrong}; use ? for a missing one") from None
     return numbers

@@ -27,7 +27,7 @@ def find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -
     while wanted:
         step = wanted.pop()
         if step not in there:
-            raise InputError(f"the scenario has no feature step {step!r:.80}; it has {', '.join(there)}")
+            raise InputError(f"the scenario has no feature step {step!r:.80}; it has {', '.join(map(str, there))}")
         if step not in used:
             parts = there[step] if isinstance(there[step], dict) else {}
             used[step] = as_list(parts.get("provides"))
