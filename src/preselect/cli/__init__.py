@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -21,9 +22,10 @@ def main() -> None:
 
 def _open_standard_streams() -> None:
     """Replace closed standard streams (`>&-`) by the null device; files opened later must not take their numbers."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(descriptor, True)
-    os.close(descriptor)
+    with suppress(OSError):  # there may be no null device
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
 
 
 def _discard_unwritten() -> None:
