@@ -1,4 +1,4 @@
-"""The journal of decisions and outcomes, and the learner whose every step is in it."""
+"""A journal of decisions and outcomes on disk, and the learner that writes its every step there."""
 
 from preselect.store.journal import Event, Journal
 from preselect.store.learner import Entry, Learner, Recovery

@@ -1,10 +1,13 @@
-"""The journal: arms, decisions and outcomes in the order in which they came, in one SQLite file, on disk at once.
+"""The journal: arms, decisions and outcomes in the order in which they happened, in one SQLite file.
 
-Events are added and never changed; the file itself refuses it. Each carries a digest of itself and of the one before,
-so that a change by other means is found. Snapshots of the state are a cache beside them. One process writes, which a
-lock says; any number read meanwhile. Inside a process one thread at a time may use an open journal, and after a fork
-only the parent.
+Events are on disk before they count, and are never changed: the file itself refuses it, and each event carries a digest
+of itself and of the one before, so that other changes are found. Snapshots of the state are a cache beside them.
+
+One process at a time writes, protected by a lock; any number of processes may read meanwhile. Within a process an open
+journal is for one thread at a time, and after a fork for the parent only.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
@@ -39,53 +42,77 @@ _PARTS = {  # of the body, by kind of event
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the journal: an arm that joined, a decision, or the outcome of a decision."""
+    """One event of the journal: an arm that joined, a decision, or the outcome of a decision.
+
+    Parameters
+    ----------
+    number : int
+        Events are numbered from 1 without gaps.
+    at : float
+        When it was recorded, in seconds since 1970.
+    kind : str
+        "arm", "decision" or "outcome".
+    decision : int or None
+        The number of the decision that an outcome belongs to.
+    text : str
+        What happened, as JSON; `body` has it decoded.
+    block : bytes or None
+        The numbers of a decision, compressed; `numbers` has them inflated.
+    digest : bytes
+        SHA-256 of this event and of the digest before.
+    """
 
     number: int
     at: float
     kind: str
     decision: int | None
     text: str
-    packed: bytes | None
+    block: bytes | None
     digest: bytes
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """What happened."""
+        """What happened, by name."""
         try:
             found = decode(self.text)
         except (TypeError, ValueError):
             found = None
         if not isinstance(found, dict) or not _PARTS[self.kind] <= set(found):
-            raise JournalError(f"event {self.number} is damaged: its body is not that of an event of kind {self.kind}")
+            raise JournalError(f"event {self.number} is damaged: its body does not fit an event of kind {self.kind}")
         return found
 
     @cached_property
     def numbers(self) -> bytes:
         """The block of numbers of a decision."""
-        return _inflate(self.packed, JournalError(f"event {self.number} is damaged: its numbers cannot be read"))
+        return _inflate(self.block, JournalError(f"event {self.number} is damaged: its numbers cannot be read"))
 
     def follows(self, digest: bytes) -> bool:
-        """Whether this is what was written after the event with the digest."""
-        return self.digest == _digest(digest, self.number, self.at, self.kind, self.decision, self.text, self.packed)
+        """Whether this event is unchanged and was written after the one with the given digest.
+
+        Parameters
+        ----------
+        digest : bytes
+            The digest of the event before, or of the beginning.
+        """
+        return self.digest == _digest(digest, self.number, self.at, self.kind, self.decision, self.text, self.block)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state after an event, kept so that not all events have to be taken in again."""
+    """The state after an event, kept so that opening a journal need not replay all events."""
 
     after: int
-    packed: bytes
+    block: bytes
 
     @property
     def state(self) -> bytes:
-        """What Preselector.to_bytes gave."""
-        return _inflate(self.packed, StateFileError(f"the snapshot after event {self.after} cannot be read"))
+        """The state, as Preselector.to_bytes gives it."""
+        return _inflate(self.block, StateFileError(f"the snapshot after event {self.after} cannot be read"))
 
 
 @dataclass(frozen=True)
 class About:
-    """What a journal begins with: the state before any event, and what it was written for and with."""
+    """What a journal begins with: the state before any event, a description, and the software that wrote it."""
 
     created: float
     genesis: bytes
@@ -94,12 +121,12 @@ class About:
 
     @property
     def digest(self) -> bytes:
-        """What the first event follows."""
+        """The digest that the first event follows."""
         return hashlib.sha256(self.genesis).digest()
 
 
 class Journal:
-    """An open journal. A reader sees it as it was when it was opened."""
+    """An open journal, from `Journal.read` or `Journal.write`. A reader sees it as it was when it was opened."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, resources: ExitStack) -> None:
         self.path = path
@@ -112,19 +139,29 @@ class Journal:
     def write(
         cls, path: str | os.PathLike[str], *, genesis: Callable[[], bytes], description: Mapping[str, Any] | None = None
     ) -> Self:
-        """Open the journal as its only writer; one that is not there begins with what `genesis` gives."""
+        """Open a journal as its only writer, or begin one.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is created if it does not exist.
+        genesis : callable
+            Returns the state before any event, as bytes. Called for a new journal only.
+        description : mapping, optional
+            What a new journal is about; anything that JSON can hold.
+        """
         place, about = database.locate(path), encode(description or {}, "description")
         with ExitStack() as resources:
             with explain_errors(place):
                 resources.enter_context(lock(place))
                 begun = _is_begun(place)
-            content = b"" if begun else genesis()  # before there is a file, because it may refuse
+            content = b"" if begun else genesis()  # before the file is created, because it may fail
             with explain_errors(place):
                 connection = database.open_writer(place, resources)
                 with transaction(connection):
                     if not begun:
                         database.begin(connection, content, about)
-                    # written in any case, because SQLite opens a file that may not be written without a word
+                    # always written: otherwise SQLite would open a read-only file without an error
                     connection.execute(f"PRAGMA user_version = {database.VERSION}")
             journal = cls(place, connection, resources)
             journal._resources = resources.pop_all()
@@ -132,7 +169,13 @@ class Journal:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Open the journal for reading, whether or not somebody is writing; nothing is created."""
+        """Open a journal for reading, even while another process writes it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is never created.
+        """
         place = database.locate(path)
         with ExitStack() as resources:
             with explain_errors(place):
@@ -140,7 +183,7 @@ class Journal:
                     raise JournalError(f"there is no journal {place}")
                 connection = database.open_reader(place, resources)
                 if not database.is_begun(connection, place):
-                    raise JournalError(f"{place} is not a journal, it is empty; name another file")
+                    raise JournalError(f"{place} is empty, not a journal; name another file")
             journal = cls(place, connection, resources)
             journal._resources = resources.pop_all()
         return journal
@@ -148,64 +191,106 @@ class Journal:
     def append(
         self, kind: str, body: Mapping[str, Any], *, decision: int | None = None, numbers: bytes | None = None
     ) -> int:
-        """Add an event, which is on disk when this returns its number."""
+        """Add an event and return its number. It is on disk when this returns.
+
+        Parameters
+        ----------
+        kind : str
+            "arm", "decision" or "outcome".
+        body : mapping
+            What happened; anything that JSON can hold.
+        decision : int, optional
+            For an outcome: the number of its decision.
+        numbers : bytes, optional
+            For a decision: its block of numbers.
+        """
         number, at, text = self.last + 1, time.time(), encode(body, kind)
-        packed = None if numbers is None else zlib.compress(numbers)
-        digest = _digest(self._digest, number, at, kind, decision, text, packed)
+        block = None if numbers is None else zlib.compress(numbers)
+        digest = _digest(self._digest, number, at, kind, decision, text, block)
         with explain_errors(self.path), transaction(self._connection) as connection:
-            row = (number, at, kind, decision, text, packed, digest)
+            row = (number, at, kind, decision, text, block, digest)
             connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self.last, self._digest = number, digest
         return number
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """The events after one, in order."""
+        """The events in order.
+
+        Parameters
+        ----------
+        after : int, default 0
+            Only events with a greater number.
+        """
         with explain_errors(self.path):
             for row in self._connection.execute(f"{_EVENT} WHERE number > ? ORDER BY number", (after,)):
                 yield Event(*row)
 
     def event(self, number: int) -> Event | None:
-        """The event with this number."""
+        """The event with a number, None if there is none.
+
+        Parameters
+        ----------
+        number : int
+            The number of the event.
+        """
         return self._first("WHERE number = ?", number)
 
     def outcome_of(self, decision: int) -> Event | None:
-        """The outcome of a decision, if there is one yet."""
+        """The outcome of a decision, None if there is none yet.
+
+        Parameters
+        ----------
+        decision : int
+            The number of the decision.
+        """
         return self._first("WHERE decision = ?", decision)
 
     def unfinished(self) -> list[Event]:
-        """The decisions without an outcome."""
-        return [decision for decision, _ in self._pairs("AND told.number IS NULL ORDER BY made.number")]
+        """The decisions that have no outcome yet."""
+        return [decision for decision, _ in self._pairs("AND ended.number IS NULL ORDER BY made.number")]
 
     def rounds(self) -> Iterator[tuple[Event, Event | None]]:
-        """The decisions with their outcomes, in order."""
+        """The decisions in order, each with its outcome or None."""
         return self._pairs("ORDER BY made.number")
 
     def last_rounds(self, count: int) -> list[tuple[Event, Event | None]]:
-        """The last so many of them, in order."""
+        """The last rounds, in order.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+        """
         return list(self._pairs("ORDER BY made.number DESC LIMIT ?", count))[::-1]
 
     def keep_snapshot(self, state: bytes) -> None:
-        """Keep a snapshot of the state after the last event; only the newest ones stay."""
-        packed = zlib.compress(state, 1)
+        """Keep a snapshot of the state after the last event. Only the two newest snapshots are kept.
+
+        Parameters
+        ----------
+        state : bytes
+            The state, as Preselector.to_bytes gives it.
+        """
+        block = zlib.compress(state, 1)
         with explain_errors(self.path), transaction(self._connection) as connection:
-            connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (self.last, packed))
+            connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (self.last, block))
             newest = "SELECT after FROM snapshots ORDER BY after DESC LIMIT ?"
             connection.execute(f"DELETE FROM snapshots WHERE after NOT IN ({newest})", (_SNAPSHOTS_KEPT,))
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots that are kept, newest first."""
+        """The snapshots, newest first."""
         with explain_errors(self.path):
             rows = self._connection.execute("SELECT after, state FROM snapshots ORDER BY after DESC")
             return [Snapshot(*row) for row in rows]
 
     def find_damage(self) -> str | None:
-        """What SQLite finds wrong with the file, also in parts that are not read otherwise."""
+        """Let SQLite check the whole file; None if it is sound."""
         with explain_errors(self.path):
             found = str(self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
         return None if found == "ok" else found
 
     def close(self) -> None:
-        """Let the journal go; another process may write it."""
+        """Close the file and release the lock."""
         with explain_errors(self.path):
             self._resources.close()
 
@@ -221,13 +306,13 @@ class Journal:
         return None if row is None else Event(*row)
 
     def _pairs(self, which: str, *values: int) -> Iterator[tuple[Event, Event | None]]:
-        columns = ", ".join(f"{side}.{name}" for side in ("made", "told") for name in _COLUMNS)
-        pairs = "events made LEFT JOIN events told ON told.decision = made.number"
+        columns = ", ".join(f"{side}.{name}" for side in ("made", "ended") for name in _COLUMNS)
+        pairs = "events made LEFT JOIN events ended ON ended.decision = made.number"
         with explain_errors(self.path):
             query = f"SELECT {columns} FROM {pairs} WHERE made.kind = 'decision' {which}"
             for row in self._connection.execute(query, values):
-                made, told = row[: len(_COLUMNS)], row[len(_COLUMNS) :]
-                yield Event(*made), None if told[0] is None else Event(*told)
+                made, ended = row[: len(_COLUMNS)], row[len(_COLUMNS) :]
+                yield Event(*made), None if ended[0] is None else Event(*ended)
 
     def _about(self) -> About:
         with explain_errors(self.path):
@@ -236,7 +321,7 @@ class Journal:
             description, software = decode(found["description"]), decode(found["software"])
             return About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
         except (KeyError, TypeError, ValueError, zlib.error) as error:
-            raise JournalError(f"{self.path} is damaged, it does not say what it is about: {error!r}") from None
+            raise JournalError(f"{self.path} is damaged: its beginning cannot be read ({error!r})") from None
 
 
 def _is_begun(place: Path) -> bool:
@@ -247,14 +332,14 @@ def _is_begun(place: Path) -> bool:
 
 
 def _digest(
-    previous: bytes, number: int, at: float, kind: str, decision: int | None, text: str, packed: bytes | None
+    previous: bytes, number: int, at: float, kind: str, decision: int | None, text: str, block: bytes | None
 ) -> bytes:
     written = json.dumps([number, at, kind, decision, text], default=repr).encode()
-    return hashlib.sha256(previous + written + (packed or b"")).digest()
+    return hashlib.sha256(previous + written + (block or b"")).digest()
 
 
-def _inflate(packed: bytes | None, problem: Exception) -> bytes:
+def _inflate(block: bytes | None, problem: Exception) -> bytes:
     try:
-        return zlib.decompress(packed or b"")
+        return zlib.decompress(block or b"")
     except (TypeError, zlib.error):
         raise problem from None

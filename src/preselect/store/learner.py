@@ -1,8 +1,9 @@
-"""A preselector whose every step is in a journal: what it knows follows from the journal, bit for bit."""
+"""A preselector that writes its every step to a journal, from which it can be restored bit for bit."""
+
+from __future__ import annotations
 
 import logging
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from preselect.arguments import integer
 from preselect.decision import NamedDecision
 from preselect.errors import InputError, JournalError, StateFileError
 from preselect.outcomes import Outcome
-from preselect.preselector import Preselector, Values
+from preselect.preselector import AnyPath, Features, Names, Preselector, Values
 from preselect.store import apply
 from preselect.store.journal import Event, Journal
 
@@ -21,7 +22,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """A decision that is in the journal, under the number by which its outcome can be told at any time."""
+    """A decision in the journal. Its number is enough to report the outcome, at any time and from any process.
+
+    Parameters
+    ----------
+    number : int
+        The number of the decision in the journal.
+    decision : NamedDecision
+        The decision.
+    label : str, default ""
+        What the round is about, such as the path of an instance.
+    """
 
     number: int
     decision: NamedDecision
@@ -29,7 +40,13 @@ class Entry:
 
     @classmethod
     def of(cls, event: Event) -> Self:
-        """The entry that an event is."""
+        """Make an entry from an event of the journal.
+
+        Parameters
+        ----------
+        event : Event
+            A decision.
+        """
         return cls(event.number, apply.rebuild_decision(event), str(event.body["label"]))
 
 
@@ -37,9 +54,15 @@ class Entry:
 class Recovery:
     """What opening a journal found.
 
-    How many events were taken in since the last snapshot, how many decisions wait for their outcome, and in what the
-    first decision differs that does not come out again as it was recorded: after a change of machine or of numpy, whose
-    last bits may differ. The recorded one counts.
+    Parameters
+    ----------
+    events : int
+        How many events were replayed since the last snapshot.
+    unfinished : int
+        How many decisions have no outcome yet.
+    difference : str, optional
+        The first decision that could not be reproduced, and how it differs: on another machine or with another numpy
+        the last bits may. The recorded decision counts.
     """
 
     events: int
@@ -50,9 +73,20 @@ class Recovery:
 class Learner:
     """Chooses and learns as a Preselector does, with everything on disk before it counts.
 
-    A decision is in the journal when `select` returns, an outcome before anything is learnt from it. Opened again,
-    after whatever end, the learner goes on as if it had never stopped. Not for several threads at a time.
+    A decision is in the journal when `select` returns, an outcome before anything is learnt from it. However a process
+    ends, the next one that opens the journal resumes as if nothing had happened. For one thread at a time.
 
+    Use `Learner.open`; the constructor takes a journal that is open already.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal, open for writing.
+    snapshot_every : int, default 256
+        After how many events to keep a snapshot of the state. Fewer events make opening faster, and writing slower.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> make = lambda: Preselector(["a", "b", "c"], seed=0)
     >>> with TemporaryDirectory() as folder:
@@ -68,7 +102,7 @@ class Learner:
         self.journal = journal
         self._every = integer(snapshot_every, "snapshot_every", 1)
         self._broken, self._closed = "", False
-        self._preselector, self._kept = _restore(journal)
+        self._preselector, self._kept = _restore_newest(journal)
         differences = [
             apply.apply_event(self._preselector, journal, event) for event in journal.events(after=self._kept)
         ]
@@ -80,13 +114,25 @@ class Learner:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: AnyPath,
         *,
         make: Callable[[], Preselector],
         about: Mapping[str, Any] | None = None,
         snapshot_every: int = 256,
     ) -> Self:
-        """Go on with a journal, or begin one with the preselector that `make` gives and what it is `about`."""
+        """Resume a journal, or begin a new one.
+
+        Parameters
+        ----------
+        path : str or path
+            The journal. It is created if it does not exist.
+        make : callable
+            Returns the preselector with which a new journal begins. Not called for one that exists.
+        about : mapping, optional
+            What a new journal is about; anything that JSON can hold.
+        snapshot_every : int, default 256
+            After how many events to keep a snapshot of the state.
+        """
         journal = Journal.write(path, genesis=lambda: make().to_bytes(), description=about)
         try:
             return cls(journal, snapshot_every=snapshot_every)
@@ -96,44 +142,64 @@ class Learner:
 
     @property
     def preselector(self) -> Preselector:
-        """The preselector, to look at: what is done to it directly is not in the journal."""
+        """The preselector, to look at only: what is done to it directly is not in the journal."""
         return self._preselector
 
     @property
     def arms(self) -> list[str]:
-        """Names of the arms, in the order in which they joined."""
+        """The names of the arms, in the order in which they joined."""
         return self._preselector.arms
 
     @property
     def about(self) -> dict[str, Any]:
-        """What was said of the journal when it was begun."""
+        """What the journal is about, as given when it was begun."""
         return self.journal.about.description
 
-    def add(self, name: str, features: Mapping[str, float | None] | None = None) -> None:
-        """Let another arm join."""
+    def add(self, name: str, features: Features | None = None) -> None:
+        """Let another arm join, as Preselector.add does.
+
+        Parameters
+        ----------
+        name : str
+            A name that no arm has yet.
+        features : mapping of str to float, optional
+            The arm's features. What is left out is not known.
+        """
         if not (features is None or isinstance(features, Mapping)):
-            raise InputError(f"features of {name} must be values by name, got {features!r:.80}")
+            raise InputError(f"the features of {name} are {features!r:.80}; give numbers by name")
         with self._in_step():
             self._preselector.add(name, features)
-            values = _named(self._preselector.features, self._preselector._values[-1])
+            values = _name_values(self._preselector.features, self._preselector._values[-1])
             self.journal.append("arm", {"name": name, "features": values})
-        self._snapshot_now_and_then()
+        self._snapshot_when_due()
 
     def select(
-        self, context: Values | None = None, k: int = 1, *, eligible: Iterable[str] | None = None, label: str = ""
+        self, context: Values | None = None, k: int = 1, *, eligible: Names | None = None, label: str = ""
     ) -> Entry:
-        """Choose k arms for a context, as Preselector.select does; the label says what the round is about."""
+        """Choose k arms for a round, as Preselector.select does.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round: numbers by name, or in order; None or NaN for values that are not known.
+        k : int, default 1
+            How many arms to choose.
+        eligible : iterable of str, optional
+            The arms to choose from; all of them by default.
+        label : str, default ""
+            What the round is about, for reports.
+        """
         if not isinstance(label, str):
-            raise InputError(f"label must be a text, got {label!r:.80}")
+            raise InputError(f"label is {label!r:.80}; use a string")
         if isinstance(eligible, Iterable) and not isinstance(eligible, str):
-            eligible = list(eligible)
-        values = _named(self._preselector.context, self._preselector._as_row(context))
+            eligible = list(eligible)  # it is used twice
+        values = _name_values(self._preselector.context, self._preselector._as_row(context))
         with self._in_step():
             decision = self._preselector.select(values, k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
             body |= apply.describe(decision)
             number = self.journal.append("decision", body, numbers=apply.pack_numbers(decision))
-        self._snapshot_now_and_then()
+        self._snapshot_when_due()
         return Entry(number, decision, label)
 
     def learn(
@@ -141,47 +207,66 @@ class Learner:
         entry: Entry | int,
         *,
         winner: str | None = None,
-        ranking: Iterable[str] | None = None,
+        ranking: Names | None = None,
         outcome: Outcome | None = None,
         after: float | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take in the outcome of a decision, now or later: an entry, or its number.
+        """Learn from the outcome of a decision: give a winner, a ranking or another outcome.
 
-        `after` goes with a winner: how long the race took, as a share of its time limit. Details are kept, not learnt.
+        Parameters
+        ----------
+        entry : Entry or int
+            What `select` returned, or its number: in this process or in an earlier one.
+        winner : str, optional
+            The chosen arm that won.
+        ranking : iterable of str, optional
+            The chosen arms, or the best of them, best first.
+        outcome : Outcome, optional
+            Any other outcome, such as NoWinner() or Void().
+        after : float, optional
+            With a winner: how long the race took, as a share of its time limit, from 0 to 1.
+        details : mapping, optional
+            What else to record, such as seconds; anything that JSON can hold. Nothing is learnt from it.
         """
         if not (details is None or isinstance(details, Mapping)):
-            raise InputError(f"details must be values by name, got {details!r:.80}")
-        self._require_in_step()
-        decided = self._waiting(entry)
+            raise InputError(f"details is {details!r:.80}; give values by name")
+        self._check_in_step()
+        decided = self._find_unfinished(entry)
         kind, names, after = apply.name_outcome(decided.decision, winner, ranking, outcome, after)
         learnt = apply.make_outcome(decided.decision, kind, names, after)
         with self._in_step():
             body = {"kind": kind, "names": names, "after": after, "details": {} if details is None else details}
             self.journal.append("outcome", body, decision=decided.number)
             refused = apply.teach(self._preselector, decided.decision, learnt)
-        self._snapshot_now_and_then()
+        self._snapshot_when_due()
         if refused:
-            raise JournalError(f"the outcome of decision {decided.number} is kept, but taught nothing: {refused}")
+            raise JournalError(f"the outcome of decision {decided.number} is recorded, but not learnt from: {refused}")
 
     def unfinished(self) -> list[Entry]:
-        """The decisions whose outcome has not been told, of this process and of those before."""
-        self._require_in_step()
+        """The decisions that have no outcome yet, of this process and of earlier ones."""
+        self._check_in_step()
         return [Entry.of(event) for event in self.journal.unfinished()]
 
     def scores(self, context: Values | None = None) -> dict[str, float]:
-        """What each arm would be ranked by in this context now."""
-        self._require_in_step()
+        """What the policy would rank each arm by in a context now, by name.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        """
+        self._check_in_step()
         return self._preselector.scores(context)
 
     def snapshot(self) -> None:
-        """Keep the state as it is, so that opening the journal is quick. Made now and then, and by `close`, anyway."""
-        self._require_in_step()
+        """Keep a snapshot of the state, so that opening the journal is fast; `close` does so too."""
+        self._check_in_step()
         self.journal.keep_snapshot(self._preselector.to_bytes())
         self._kept = self.journal.last
 
     def close(self) -> None:
-        """Let the journal go; another process may go on with it."""
+        """Keep a snapshot and close the journal; another process may resume it."""
         if not (self._closed or self._broken) and self.journal.last > self._kept:
             self._snapshot_if_possible()
         self._closed = True
@@ -198,8 +283,8 @@ class Learner:
 
     @contextmanager
     def _in_step(self) -> Iterator[None]:
-        """What is done inside is both in memory and on disk, or the learner is not used any more."""
-        self._require_in_step()
+        """Either memory and disk both have what is done inside, or the learner refuses to be used any longer."""
+        self._check_in_step()
         try:
             yield
         except InputError:  # nothing has changed
@@ -208,54 +293,50 @@ class Learner:
             self._broken = str(error) or type(error).__name__
             raise
 
-    def _require_in_step(self) -> None:
+    def _check_in_step(self) -> None:
         if self._closed:
-            raise JournalError(
-                f"{self.journal.path} must be open to be used, got a learner that was closed; open it again"
-            )
+            raise JournalError(f"the learner of {self.journal.path} is closed; open the journal again")
         if self._broken:
             raise JournalError(
-                f"{self.journal.path} must be opened again to go on from what is on disk, because a step was not "
-                f"finished: {self._broken}"
+                f"open {self.journal.path} again to resume from what is on disk: "
+                f"a step was not finished ({self._broken})"
             )
 
-    def _waiting(self, entry: Entry | int) -> Entry:
-        """The entry as the journal has it, if its outcome has not been told."""
+    def _find_unfinished(self, entry: Entry | int) -> Entry:
+        """The entry as the journal has it, provided that it has no outcome yet."""
         number = entry.number if isinstance(entry, Entry) else integer(entry, "entry", 1)
         event = self.journal.event(number)
         if event is None or event.kind != "decision":
-            raise InputError(f"entry must be a decision of {self.journal.path}, got number {number}")
+            raise InputError(f"event {number} of {self.journal.path} is not a decision")
         found = Entry.of(event)
         if isinstance(entry, Entry) and not _is_same(entry, found):
-            raise InputError(f"entry must be a decision of {self.journal.path}, got another journal's number {number}")
+            raise InputError(f"the entry is decision {number} of another journal, not of {self.journal.path}")
         if self.journal.outcome_of(number) is not None:
-            raise InputError(
-                f"entry must be a decision without an outcome, got {number}, whose outcome is in the journal"
-            )
+            raise InputError(f"decision {number} of {self.journal.path} has an outcome already")
         return found
 
-    def _snapshot_now_and_then(self) -> None:
+    def _snapshot_when_due(self) -> None:
         if self.journal.last - self._kept >= self._every:
             self._snapshot_if_possible()
 
     def _snapshot_if_possible(self) -> None:
-        """A snapshot saves time only: that there is none is worth a warning, not an error in a step that was done."""
+        """Keep a snapshot; as it only saves time, a failure is worth a warning, not an error."""
         try:
             self.snapshot()
         except JournalError as error:
             self._kept = self.journal.last  # the next attempt is due when the next snapshot is
-            _log.warning("no snapshot was kept: %s", error)
+            _log.warning("no snapshot could be kept: %s", error)
 
 
-def _restore(journal: Journal) -> tuple[Preselector, int]:
-    """The newest state that is kept and can be read, and after which event it is."""
+def _restore_newest(journal: Journal) -> tuple[Preselector, int]:
+    """The newest snapshot that can be read, and the number of the event after which it was kept."""
     for snapshot in journal.snapshots():
         try:
             if snapshot.after > journal.last:
-                raise StateFileError(f"it is of event {snapshot.after}, but the last one is {journal.last}")
+                raise StateFileError(f"it was kept after event {snapshot.after}, but the last event is {journal.last}")
             return Preselector.from_bytes(snapshot.state, journal.path), snapshot.after
         except StateFileError as error:
-            _log.warning("a snapshot was passed over: %s", error)
+            _log.warning("a snapshot is ignored: %s", error)
     return Preselector.from_bytes(journal.about.genesis, journal.path), 0
 
 
@@ -264,6 +345,6 @@ def _is_same(one: Entry, other: Entry) -> bool:
     return same and apply.pack_numbers(one.decision) == apply.pack_numbers(other.decision)
 
 
-def _named(names: list[str], values: Iterable[float]) -> dict[str, float | None]:
-    """Values by name; None for missing ones."""
+def _name_values(names: list[str], values: Iterable[float]) -> dict[str, float | None]:
+    """Values by name; None for those that are not known."""
     return {name: None if math.isnan(value) else float(value) for name, value in zip(names, values, strict=True)}

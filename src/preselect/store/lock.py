@@ -1,4 +1,4 @@
-"""The lock of a journal: one process writes, and the others are told which."""
+"""The lock of a journal: one process writes, and others get an error that names it."""
 
 import fcntl
 import os
@@ -11,14 +11,14 @@ from preselect.errors import JournalError
 
 @contextmanager
 def lock(journal: Path) -> Iterator[None]:
-    """Be the only writer; whoever holds the lock of the file beside the journal is, and takes the file away again."""
+    """Be the only writer of a journal, by locking a file beside it, which is removed in the end."""
     path = journal.with_name(journal.name + ".lock")
     descriptor = _acquire(path, journal)
     try:
         yield
     finally:
         path.unlink(missing_ok=True)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child between fork and exec has the descriptor too
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # explicitly: a child between fork and exec has the descriptor too
         os.close(descriptor)
 
 
@@ -27,26 +27,26 @@ def _acquire(path: Path, journal: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still_there(path, descriptor):
+            if _is_same_file(path, descriptor):
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, str(os.getpid()).encode())
                 return descriptor
-            os.close(descriptor)  # who held it has taken the file away meanwhile
+            os.close(descriptor)  # the previous holder removed the file meanwhile: try with a new one
         except BaseException as error:
             holder = os.read(descriptor, 20).decode(errors="replace")
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
-                raise _in_use(journal, holder) from None
+                raise _explain(journal, holder) from None
             raise
 
 
-def _is_still_there(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _in_use(journal: Path, holder: str) -> JournalError:
-    who = f"process {holder}" if holder else "another process"
-    return JournalError(f"{journal} is in use by {who}; end it first, or name another journal")
+def _explain(journal: Path, holder: str) -> JournalError:
+    user = f"process {holder}" if holder else "another process"
+    return JournalError(f"{journal} is in use by {user}; end that first, or name another journal")

@@ -1,4 +1,4 @@
-"""Values in the journal: JSON in the strict sense, which other programs can read, with nothing lost."""
+"""Values in the journal: strict JSON, which any program can read, without loss."""
 
 import json
 import math
@@ -13,16 +13,16 @@ _NOT_FINITE = "$number"
 
 
 def encode(value: Any, argument: str) -> str:
-    """A value as JSON; numbers that are not finite become {"$number": "inf"} and the like.
+    """Write a value as JSON; numbers that are not finite become {"$number": "inf"} and the like.
 
     >>> encode({"seconds": float("inf"), "status": None}, "details")
     '{"seconds": {"$number": "inf"}, "status": null}'
     """
-    return json.dumps(_plain(value, argument), allow_nan=False)
+    return json.dumps(_simplify(value, argument), allow_nan=False)
 
 
 def decode(text: str) -> Any:
-    """What `encode` was given.
+    """Read what `encode` wrote.
 
     >>> decode('{"seconds": {"$number": "inf"}, "status": null}')
     {'seconds': inf, 'status': None}
@@ -34,7 +34,7 @@ def _restore(found: dict[str, Any]) -> Any:
     return float(found[_NOT_FINITE]) if set(found) == {_NOT_FINITE} else found
 
 
-def _plain(value: Any, argument: str) -> Any:
+def _simplify(value: Any, argument: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -42,7 +42,7 @@ def _plain(value: Any, argument: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(one, f"{argument}[{place}]") for place, one in enumerate(value)]
+        return [_simplify(one, f"{argument}[{place}]") for place, one in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value) and set(value) != {_NOT_FINITE}:
-        return {name: _plain(one, f"{argument}[{name!r}]") for name, one in value.items()}
-    raise InputError(f"{argument} must be what JSON can hold: texts, numbers, lists, maps by name; got {value!r:.80}")
+        return {name: _simplify(one, f"{argument}[{name!r}]") for name, one in value.items()}
+    raise InputError(f"{argument} is {value!r:.80}, which JSON cannot hold; use strings, numbers, lists and mappings")

@@ -1,4 +1,6 @@
-"""The proof of a journal: from its beginning through all events, every decision must come out again as it was."""
+"""The proof of a journal: replayed from its beginning, every decision and every snapshot must be the same again."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Callable
@@ -13,7 +15,23 @@ from preselect.store.journal import Event, Journal, Snapshot
 
 @dataclass(frozen=True)
 class Verification:
-    """What a replay found: how far it came, and the first difference if there is one."""
+    """What verifying a journal found.
+
+    Parameters
+    ----------
+    path : Path
+        The journal.
+    events : int
+        How many events were replayed: all of them, or those up to the first difference.
+    decisions : int
+        How many of them were decisions.
+    outcomes : int
+        How many of them were outcomes.
+    snapshots : int
+        How many snapshots were compared.
+    difference : str or None
+        The first difference, None if there is none.
+    """
 
     path: Path
     events: int
@@ -24,21 +42,29 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        """Whether everything came out again, bit for bit."""
+        """Whether everything could be reproduced, bit for bit."""
         return self.difference is None
 
 
 def verify(path: str | os.PathLike[str], *, report: Callable[[int, int], object] | None = None) -> Verification:
-    """Verify a journal, which may be in use; `report` hears how many events of how many are done."""
+    """Replay a journal from its beginning and compare; it may be in use meanwhile.
+
+    Parameters
+    ----------
+    path : str or path
+        The journal.
+    report : callable, optional
+        Called after each event with how many events are done and how many there are.
+    """
     with Journal.read(path) as journal:
         verifier = _Verifier(journal)
         for event in journal.events():
-            verifier.take(event)
+            verifier.check(event)
             if verifier.difference:
                 break
             if report is not None:
                 report(event.number, journal.last)
-        return verifier.result()
+        return verifier.conclude()
 
 
 class _Verifier:
@@ -49,15 +75,15 @@ class _Verifier:
         self.digest, self.place, self.compared = journal.about.digest, 0, 0
         self.counts = {"arm": 0, "decision": 0, "outcome": 0}
         damage = journal.find_damage()
-        self.difference = f"the file is damaged: {damage}" if damage else self._against_snapshot()
+        self.difference = f"the file is damaged: {damage}" if damage else self._compare_snapshot()
 
-    def take(self, event: Event) -> None:
-        self.difference = self.difference or self._broken_chain(event) or self._again(event)
+    def check(self, event: Event) -> None:
+        self.difference = self.difference or self._check_chain(event) or self._replay(event)
         self.place, self.digest = event.number, event.digest
-        self.difference = self.difference or self._against_snapshot()
+        self.difference = self.difference or self._compare_snapshot()
         self.counts[event.kind] += 1
 
-    def result(self) -> Verification:
+    def conclude(self) -> Verification:
         beyond = [after for after in self.snapshots if after > self.journal.last]
         if self.difference is None and beyond:
             self.difference = f"there is a snapshot after event {beyond[0]}, but the last event is {self.journal.last}"
@@ -68,42 +94,42 @@ class _Verifier:
             counts["decision"],
             counts["outcome"],
             self.compared,
-            self.difference and self.difference + _other_software(self.journal.about.software),
+            self.difference and self.difference + _compare_versions(self.journal.about.software),
         )
 
-    def _broken_chain(self, event: Event) -> str | None:
+    def _check_chain(self, event: Event) -> str | None:
         if event.number != self.place + 1:
-            return f"event {self.place + 1} is missing, {event.number} comes after {self.place}"
+            return f"event {self.place + 1} is missing: {event.number} follows {self.place}"
         if not event.follows(self.digest):
-            return f"event {event.number} ({event.kind}) is not as it was written: its digest does not fit"
+            return f"event {event.number} ({event.kind}) is not as it was written: its digest does not match"
         return None
 
-    def _again(self, event: Event) -> str | None:
+    def _replay(self, event: Event) -> str | None:
         try:
             return apply.apply_event(self.preselector, self.journal, event)
         except JournalError as error:
             return str(error)
 
-    def _against_snapshot(self) -> str | None:
+    def _compare_snapshot(self) -> str | None:
         snapshot = self.snapshots.get(self.place)
         if snapshot is None:
             return None
         self.compared += 1
-        return _state_difference(snapshot, self.preselector)
+        return _compare_state(snapshot, self.preselector)
 
 
-def _state_difference(snapshot: Snapshot, preselector: Preselector) -> str | None:
+def _compare_state(snapshot: Snapshot, preselector: Preselector) -> str | None:
     try:
         same = snapshot.state == preselector.to_bytes()
     except StateFileError as error:
         return str(error)
-    return None if same else f"the state after event {snapshot.after} is not that of the snapshot kept then"
+    return None if same else f"the state after event {snapshot.after} differs from the snapshot kept then"
 
 
-def _other_software(then: dict[str, str]) -> str:
-    """Why numbers may differ in their last bits, if that may be why."""
+def _compare_versions(then: dict[str, str]) -> str:
+    """Why numbers may differ in their last bits: the software or the machine is another one."""
     now = database.list_versions()
     changed = [
-        f"{name} {then.get(name)} then, {version} now" for name, version in now.items() if version != then.get(name)
+        f"{name} was {then.get(name)} and is {version}" for name, version in now.items() if version != then.get(name)
     ]
-    return f" (last bits may differ by software: {'; '.join(changed)})" if changed else ""
+    return f" (that may change last bits: {'; '.join(changed)})" if changed else ""

@@ -1,0 +1,146 @@
+"""`preselect journal`: show, export and replay."""
+
+import csv
+import io
+import json
+import math
+import os
+import shutil
+import sys
+
+import pytest
+from journals import SOLVERS, change, fill, open_learner, run
+
+from preselect import Preselector
+from preselect.policies import Policy
+from preselect.store import Learner, verify
+from preselect.store.values import decode
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "race.journal"
+
+
+@pytest.fixture
+def written(path):
+    return fill(path)
+
+
+def test_show_counts_and_lists(written):
+    text = run("show", written, "--last", 2).stdout
+    for part in ("Newton(", "6 decisions: 5 winner, 1 unfinished", "glucose", '{"purpose": "test"}', "last.cnf"):
+        assert part in text
+    assert "0.cnf" not in text.partition("the last rounds")[2]
+    found = json.loads(run("show", written, "--format", "json", "--last", 1).stdout)
+    assert (found["decisions"], found["unfinished"], found["outcomes"], found["events"]) == (6, 1, {"winner": 5}, 12)
+    assert [arm["name"] for arm in found["arms"]] == [*SOLVERS, "glucose"]
+    assert sum(arm["plays"] for arm in found["arms"]) == 13
+    assert sum(arm["wins"] for arm in found["arms"]) == 5
+    assert [line["label"] for line in found["last"]] == ["last.cnf"]
+    assert found["context"] == ["size", "ratio"]
+
+
+def test_names_and_labels_may_be_anything(path):
+    name, label = "odd [red] \udc80;name", "line\nbreak [bold]\udcff.cnf"
+    with Learner.open(path, make=lambda: Preselector([name], seed=0)) as learner:
+        learner.learn(learner.select(label=label), ranking=[name], details={"seconds": math.inf})
+    assert "odd [red] \\udc80;name" in run("show", path).stdout
+    (line,) = json.loads(run("show", path, "--format", "json").stdout)["last"]
+    assert (line["label"], line["seconds"]) == (label, {"$number": "inf"})
+    (row,) = csv.DictReader(io.StringIO(run("export", path).stdout))
+    assert (row["label"], row["seconds"]) == ("line\nbreak [bold]\\udcff.cnf", "inf")
+    assert decode(run("export", path, "--format", "jsonl").stdout)["details"] == {"seconds": math.inf}
+    assert verify(path).equal
+
+
+def test_export_gives_every_round(written, tmp_path):
+    rows = list(csv.DictReader(io.StringIO(run("export", written).stdout)))
+    assert [row["label"] for row in rows] == ["0.cnf", "1.cnf", "2.cnf", "0.cnf", "1.cnf", "last.cnf"]
+    lines = [json.loads(line) for line in run("export", written, "--format", "jsonl").stdout.splitlines()]
+    for row, line in zip(rows, lines, strict=True):
+        assert row["chosen"].split(";") == line["chosen"]
+        assert row["winner"] == (line["winner"] or "")
+        assert row["context.ratio"] == str(line["context"]["ratio"] or "")
+        assert row["time"] == line["time"]
+        assert row["time"].endswith("Z")
+    assert rows[2]["seconds"] == str(2 / 7)
+    assert (rows[-1]["outcome"], rows[-1]["winner"], rows[-1]["context.size"]) == ("", "", "1.0")
+    assert sorted(lines[-1]["eligible"]) == sorted(lines[-1]["chosen"]) == ["glucose", "kissat", "saps"]
+    assert lines[0]["details"] == {"seconds": 0.0}
+    out = tmp_path / "runs.csv"
+    out.write_text("old")
+    assert run("export", written, "--out", out).stdout == ""
+    assert list(csv.DictReader(io.StringIO(out.read_text()))) == rows
+    assert sorted(os.listdir(tmp_path)) == ["race.journal", "runs.csv"]
+
+
+def test_an_export_keeps_links_modes_and_pipes(written, tmp_path):
+    target, link, pipe = tmp_path / "target.csv", tmp_path / "link.csv", tmp_path / "pipe"
+    target.touch(0o600)
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    try:
+        for out in (link, pipe):
+            run("export", written, "--out", out)
+        assert os.read(reader, 1 << 16) == target.read_bytes()
+    finally:
+        os.close(reader)
+    assert link.is_symlink()
+    assert pipe.is_fifo()
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_that_fails_leaves_the_old_file(written, tmp_path):
+    out = tmp_path / "runs.csv"
+    out.write_text("old")
+    change(written, "UPDATE events SET body = 'x' WHERE number = 12")
+    assert "event 12 is damaged" in run("export", written, "--out", out, expect=1).stderr
+    assert out.read_text() == "old"
+    assert "event 12 is damaged" in run("show", written, expect=1).stderr
+    assert sorted(os.listdir(tmp_path)) == ["race.journal", "runs.csv"]
+
+
+def test_an_empty_journal_has_a_header_and_no_rounds(path):
+    open_learner(path).close()
+    assert run("export", path).stdout.startswith(
+        "number,time,label,chosen,outcome,winner,ranking,seconds,after,context.size"
+    )
+    assert run("export", path, "--format", "jsonl").stdout == ""
+    assert "0 decisions: no outcomes, 0 unfinished" in run("show", path).stdout
+    assert "0 events" in run("replay", path).stdout
+
+
+def test_replay_says_whether_everything_comes_out_again(written, monkeypatch):
+    said = run("replay", written)
+    assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in said.stdout
+    assert said.stderr == ""
+    monkeypatch.setattr("preselect.cli.progress.PATIENCE", 0.0)
+    assert run("replay", written).stderr.splitlines()[-1] == "12 of 12 events"
+    change(written, "UPDATE events SET at = 0 WHERE number = 5")
+    assert "event 5 (decision) is not as it was written" in run("replay", written, expect=1).stdout
+
+
+def test_a_policy_of_ones_own_is_named_for_the_replay(tmp_path, monkeypatch):
+    (tmp_path / "own_policy.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(Policy, "_kinds", dict(Policy._kinds))
+    with Learner.open("own.journal", make=lambda: Preselector(["a", "b"], policy="own_policy:Mine")) as learner:
+        learner.select()
+    del Policy._kinds["own_policy:Mine"], sys.modules["own_policy"]  # as in a new process
+    assert "own_policy:Mine" in run("show", "own.journal").stdout
+    assert "own_policy:Mine, has not been imported" in run("replay", "own.journal", expect=1).stderr
+    assert "bit for bit" in run("replay", "own.journal", "--policy", "own_policy:Mine").stdout
+
+
+def test_the_command_teaches_and_refuses_with_a_sentence(written, tmp_path):
+    assert "preselect journal replay race.journal" in run("--help").stdout
+    shutil.copy(__file__, tmp_path / "text")
+    for form in ("show", "export", "replay"):
+        assert "exit code" in run(form, "--help").stdout or form != "replay"
+        assert "there is no journal" in run(form, tmp_path / "nothing", expect=1).stderr
+        assert "is not a journal" in run(form, tmp_path / "text", expect=1).stderr
+        assert "is a folder or a device, not a journal" in run(form, tmp_path, expect=1).stderr
+    assert "cannot write" in run("export", written, "--out", "/proc/self/x", expect=1).stderr
