@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from preselect.errors import InputError
 
-MOST_BYTES = 1 << 30  # of a decompressed file
+_MOST_BYTES = 1 << 30  # of a decompressed file
 
 _CHUNK = 1 << 20  # bytes that are decompressed at a time
 
@@ -40,7 +40,7 @@ _COMPRESSIONS = {  # by suffix
 }
 
 
-def read_bytes(path: str | PathLike[str], *, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: str | PathLike[str], *, most: int = _MOST_BYTES) -> bytes:
     """The content of a file, decompressed if it is compressed, but then at most `most` bytes of it."""
     name = fspath(path)
     try:
@@ -74,7 +74,7 @@ def _require_no_suffix(name: str, content: bytes) -> None:
             raise InputError(f"{wrong}; compress it, or rename it without {suffix}")
 
 
-def read_text(path: str | PathLike[str], *, most: int = MOST_BYTES) -> str:
+def read_text(path: str | PathLike[str], *, most: int = _MOST_BYTES) -> str:
     """The content of a UTF-8 text file, read as `read_bytes` does."""
     try:
         return read_bytes(path, most=most).decode()

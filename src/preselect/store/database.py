@@ -17,7 +17,7 @@ from preselect.errors import JournalError
 
 FORMAT = "preselect-journal"
 VERSION = 1
-APPLICATION = int.from_bytes(b"PSEL", "big")  # the mark by which SQLite files of one program are recognised
+_APPLICATION = int.from_bytes(b"PSEL", "big")  # the mark by which SQLite files of one program are recognised
 
 _SMALLEST = 512  # bytes; SQLite takes a smaller file for an empty database and would overwrite it
 _PATIENCE = 60.0  # seconds to wait for readers, which are seldom in the way
@@ -140,11 +140,11 @@ def is_begun(connection: sqlite3.Connection, place: Path) -> bool:
         int(connection.execute(query).fetchone()[0])
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     )
-    if application != APPLICATION and (application or version or tables):
+    if application != _APPLICATION and (application or version or tables):
         raise JournalError(f"{place} is not a journal but another program's database; name another file")
     if version > VERSION:
         raise JournalError(f"{place} has version {version}, and this preselect reads up to {VERSION}; update preselect")
-    return application == APPLICATION
+    return application == _APPLICATION
 
 
 def begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> None:
@@ -159,7 +159,7 @@ def begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> N
         "software": json.dumps(list_versions()),
     }
     connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
 def list_versions() -> dict[str, str]:

@@ -111,7 +111,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class About:
+class _About:
     """What a journal begins with: the state before any event, a description, and the software that wrote it."""
 
     created: float
@@ -314,12 +314,12 @@ class Journal:
                 made, ended = row[: len(_COLUMNS)], row[len(_COLUMNS) :]
                 yield Event(*made), None if ended[0] is None else Event(*ended)
 
-    def _about(self) -> About:
+    def _about(self) -> _About:
         with explain_errors(self.path):
             found = dict(self._connection.execute("SELECT name, value FROM about").fetchall())
         try:
             description, software = decode(found["description"]), decode(found["software"])
-            return About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
+            return _About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
         except (KeyError, TypeError, ValueError, zlib.error) as error:
             raise JournalError(f"{self.path} is damaged: its beginning cannot be read ({error!r})") from None
 
