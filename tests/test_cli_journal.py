@@ -116,7 +116,7 @@ def test_replay_says_whether_everything_comes_out_again(written, monkeypatch):
     said = run("replay", written)
     assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in said.stdout
     assert said.stderr == ""
-    monkeypatch.setattr("preselect.cli.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("preselect.cli.progress._PATIENCE", 0.0)
     assert run("replay", written).stderr.splitlines()[-1] == "12 of 12 events"
     change(written, "UPDATE events SET at = 0 WHERE number = 5")
     assert "event 5 (decision) is not as it was written" in run("replay", written, expect=1).stdout

@@ -228,7 +228,7 @@ def test_a_full_disk_ends_the_learner_and_nothing_else(path):
 def test_an_interrupted_step_ends_the_learner(path, monkeypatch):
     with open_learner(path) as learner:
         entry = learner.select([1, 2], k=2)
-        monkeypatch.setattr(learner.preselector.policy, "_observe", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        monkeypatch.setattr(learner.preselector.policy, "learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             learner.learn(entry, winner=entry.decision.names[0])
         with pytest.raises(JournalError, match=r"a step was not finished \(KeyboardInterrupt\)"):
@@ -253,12 +253,12 @@ def test_an_arm_for_which_there_is_no_room_does_not_join_and_the_learner_goes_on
 
 
 class Picky(Newton):
-    """Refuses what it is told of its second decision."""
+    """Refuses the outcome of its second decision."""
 
-    def _observe(self, decision, ranking):
+    def learn(self, decision, outcome):
         if decision.round == 2:
-            raise InputError("decision must be to its liking")
-        super()._observe(decision, ranking)
+            raise InputError("the decision is not to its liking")
+        super().learn(decision, outcome)
 
 
 def test_an_outcome_that_is_refused_is_kept_and_teaches_nothing_ever(path):

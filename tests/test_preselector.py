@@ -1,5 +1,6 @@
 """The facade: names, scaling, arms that join, files."""
 
+import copy
 import inspect
 import pickle
 import pydoc
@@ -100,6 +101,18 @@ def test_outcomes_other_than_a_winner():
     preselector.learn(decision, ranking=["b", "a"])
     assert (preselector.policy.no_winners, preselector.policy.voids, preselector.policy.observations) == (1, 1, 1)
     assert preselector.scores()["b"] > preselector.scores()["a"] > preselector.scores()["c"]
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
+def test_a_copy_learns_on_like_the_original(duplicate):
+    one = Preselector(SOLVERS, ["size", "ratio"], seed=0)
+    race(one, 10)
+    other = duplicate(one)
+    before = one.to_bytes()
+    assert race(other, 20, seed=1) == race(duplicate(one), 20, seed=1)
+    assert one.to_bytes() == before
+    race(one, 20, seed=1)
+    assert other.to_bytes() == one.to_bytes() != before
 
 
 def test_decisions_of_another_preselector_are_refused():
