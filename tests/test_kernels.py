@@ -5,11 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preselect.compiling import entry
 from preselect.kernels import algebra, averaging, choosing
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, PLAIN, TIED
 
 seeds = st.integers(0, 10_000)
 EVERY = np.empty(0, dtype=np.bool_)
+
+invert, sandwich, update = map(entry, (algebra.invert, averaging._sandwich, averaging._update))
+largest_eigenvalue_bound = entry(choosing._largest_eigenvalue_bound)
 
 
 FORMS = [LOGARITHM, PLAIN, CONTRAST]
@@ -110,8 +114,8 @@ def test_a_tie_for_the_last_place_is_reported():
 @given(seeds, st.integers(1, 30))
 def test_eigenvalue_bound_is_one(seed, d):
     Sigma = random_covariance(np.random.default_rng(seed), d)
-    assert choosing._largest_eigenvalue_bound(Sigma) >= np.linalg.eigvalsh(Sigma)[-1]
-    assert choosing._largest_eigenvalue_bound(np.eye(d)) >= 1.0
+    assert largest_eigenvalue_bound(Sigma) >= np.linalg.eigvalsh(Sigma)[-1]
+    assert largest_eigenvalue_bound(np.eye(d)) >= 1.0
 
 
 @pytest.mark.parametrize(("d", "r"), [(3, 1), (12, 2), (12, 5), (30, 9)])
@@ -119,17 +123,17 @@ def test_updating_equals_recomputing(d, r):
     generator = np.random.default_rng(d)
     A, B = 0.5 * np.eye(d), random_covariance(generator, d)
     P, Sigma, P_again, Sigma_again = (np.zeros((d, d)) for _ in range(4))
-    assert algebra.invert(A, P)
-    assert averaging._sandwich(B, P, Sigma)
+    assert invert(A, P)
+    assert sandwich(B, P, Sigma)
     assert np.allclose(P, 2.0 * np.eye(d))
     for _ in range(50):
         F, g = generator.normal(size=(r, d)), generator.normal(size=(1, d))
         F[0, : d // 2] = 0.0  # as one-hot arms have
         A += F.T @ F
         B += g.T @ g
-        averaging._update(F, np.ascontiguousarray(F.T), g, P, Sigma)
-        assert algebra.invert(A, P_again)
-        assert averaging._sandwich(B, P_again, Sigma_again)
+        update(F, np.ascontiguousarray(F.T), g, P, Sigma)
+        assert invert(A, P_again)
+        assert sandwich(B, P_again, Sigma_again)
         assert np.allclose(P, P_again, atol=1e-11)
         assert np.allclose(Sigma, Sigma_again, atol=1e-11)
         assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)

@@ -1,24 +1,147 @@
-"""The decorators for compiled functions: nothing but numba, in one place."""
+"""The decorators for compiled functions, and the cache on disk that spares the next process the compiling.
 
+A *kernel* is called from Python. It is compiled at the first call, together with the helpers that it calls, and kept
+in numba's cache. A *helper* is called by compiled functions only: it has no entry for Python (calling it there ends
+the process; see `entry`), which saves a third of the time to compile it.
+
+The cache is never in the way. Where it cannot be written it is read; where it is damaged it is replaced; where nothing
+helps, every process compiles for itself, and one warning says so.
+"""
+
+import hashlib
+import os
+import pickle
+import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, cast
 
 import numba
+from numba.core import caching
 
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_STRICT: frozenset[str] = frozenset()
+_FUSED = frozenset({"contract"})
+_REORDERED = frozenset({"contract", "reassoc", "nsz"})
 
-def compiled(kernel: _Kernel) -> _Kernel:
-    """Compile at the first call, and keep the result on disk."""
-    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
-
-
-def fused(kernel: _Kernel) -> _Kernel:
-    """Compile in strict order of operations; only fused multiply-add is allowed."""
-    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(kernel))
+KERNELS: list[Any] = []  # every kernel of the modules that were imported
 
 
-def reordered(kernel: _Kernel) -> _Kernel:
-    """Compile so that sums may be reordered, hence vectorised; NaN and infinity keep their meaning."""
-    fastmath = {"contract", "reassoc", "nsz"}
-    return cast(_Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel))
+@cache
+def _digest_folder(folder: Path) -> str:
+    """One digest of all sources in a folder: numba looks at a kernel's own file only, not at those of its helpers."""
+    sources = [Path(__file__), *sorted(folder.glob("*.py"))]
+    return hashlib.sha256(b"".join(hashlib.sha256(source.read_bytes()).digest() for source in sources)).hexdigest()
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "compiled functions cannot be kept on disk, so every process spends seconds on compiling them again; "
+        "set NUMBA_CACHE_DIR to a folder that can be written and has some MB of space left",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
+    """Data with a checksum, because damaged machine code would end the process."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content = self._dump(data)
+        super()._save_data(name, (hashlib.sha256(content).digest(), content))
+
+    def _load_data(self, name: str) -> Any:
+        checksum, content = super()._load_data(name)
+        if hashlib.sha256(content).digest() != checksum:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(content)
+
+
+def _read_only(locator: type) -> type:
+    """A locator that is content with a folder that exists; numba's own insist on writing."""
+    return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: os.listdir(self.get_cache_path())})
+
+
+class _ReadOnly(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba has no types
+    _locator_classes: ClassVar = list(map(_read_only, caching.CompileResultCacheImpl._locator_classes[:3]))
+
+
+class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
+    """numba's cache of one kernel, valid for the sources of the kernel's whole folder; it raises no errors later."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            super().__init__(function)
+        except RuntimeError:  # there is no folder that can be written
+            self._impl_class = _ReadOnly
+            super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp(), _digest_folder(Path(function.__code__.co_filename).parent)
+        self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return super().load_overload(signature, context)
+        except Exception:  # whatever unpickling garbage raises
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        try:
+            self._save(signature, result)
+        except Exception:
+            _warn_once()
+
+    def _save(self, signature: Any, result: Any) -> None:
+        try:
+            super().save_overload(signature, result)
+        except OSError:
+            raise
+        except Exception:  # the index is damaged
+            self.flush()
+            super().save_overload(signature, result)
+
+
+def _kernel(function: _Function, fastmath: frozenset[str]) -> _Function:
+    kernel = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function)
+    try:
+        kernel._cache = _Cache(function)
+    except Exception:  # there is no folder at all, or numba is a version that is not known
+        _warn_once()
+    KERNELS.append(kernel)
+    return cast(_Function, kernel)
+
+
+def _helper(function: _Function, fastmath: frozenset[str], **options: Any) -> _Function:
+    return cast(_Function, numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath), **options)(function))
+
+
+def compiled(function: _Function) -> _Function:
+    """Make a kernel that computes exactly what is written."""
+    return _kernel(function, _STRICT)
+
+
+def fused(function: _Function) -> _Function:
+    """Make a kernel that keeps the order of operations, but may fuse a multiplication and an addition."""
+    return _kernel(function, _FUSED)
+
+
+def helper(function: _Function) -> _Function:
+    """Make a helper that computes as `fused` does."""
+    return _helper(function, _FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def inlined(function: _Function) -> _Function:
+    """Make a helper that becomes a part of its caller: for functions with one or two callers that call others."""
+    return _helper(function, _FUSED, inline="always")
+
+
+def reordered(function: _Function) -> _Function:
+    """Make a helper whose sums may be reordered, hence vectorised; NaN and infinity keep their meaning."""
+    return _helper(function, _REORDERED, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def entry(function: _Function) -> _Function:
+    """Make a kernel of a helper, for callers in Python."""
+    return fused(cast(_Function, cast(Any, function).py_func))

@@ -1,11 +1,14 @@
-"""Small dense linear algebra: rows added up, positive definite matrices inverted and updated."""
+"""Small dense linear algebra: matrices multiplied, positive definite matrices inverted and updated."""
 
 import math
+from typing import cast
 
 import numpy as np
 
-from preselect.compiling import fused, reordered
-from preselect.kernels.types import NOT_FINITE, OK, Floats, Matrix
+from preselect.compiling import helper, inlined, reordered
+from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Matrix
+
+_FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba: add_rows would be compiled once more
 
 
 @reordered
@@ -15,31 +18,6 @@ def product(X: Matrix, i: int, y: Floats) -> float:
     for j in range(y.shape[0]):
         total += X[i, j] * y[j]
     return total
-
-
-@fused
-def add_rows(out: Floats, i: int, W: Floats, l: int, S: Floats, first: int, last: int) -> None:
-    """out[i] += sum of W[l, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
-
-    Most of the work of this file is done here. Row numbers are passed, here and elsewhere, because a slice costs two
-    atomic operations on its owner; and they are unsigned, because a signed index is checked for being negative.
-    """
-    row, line, j, end = np.uint64(i), np.uint64(l), np.uint64(first), np.uint64(last)
-    one, four = np.uint64(1), np.uint64(4)
-    columns = np.uint64(out.shape[1])
-    while j + four <= end:
-        j1, j2, j3 = j + one, j + one + one, j + one + one + one
-        w0, w1, w2, w3 = W[line, j], W[line, j1], W[line, j2], W[line, j3]
-        if w0 != 0.0 or w1 != 0.0 or w2 != 0.0 or w3 != 0.0:
-            for b in range(columns):
-                out[row, b] += w0 * S[j, b] + w1 * S[j1, b] + w2 * S[j2, b] + w3 * S[j3, b]
-        j += four
-    while j < end:
-        w0 = W[line, j]
-        if w0 != 0.0:
-            for b in range(columns):
-                out[row, b] += w0 * S[j, b]
-        j += one
 
 
 @reordered
@@ -52,7 +30,50 @@ def squares_are_finite(values: Floats) -> bool:
     return math.isfinite(total)
 
 
-@fused
+@helper
+def add_rows(out: Floats, i: int, W: Floats, S: Floats, first: int, last: int) -> None:
+    """out[i] += sum of W[i, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
+
+    Most of the work of learning is done here. Row numbers are passed because a slice costs two atomic operations on
+    its owner; and they are unsigned, because a signed index is checked for being negative.
+    """
+    row, j, end = np.uint64(i), np.uint64(first), np.uint64(last)
+    one, four = np.uint64(1), np.uint64(4)
+    columns = np.uint64(out.shape[1])
+    while j + four <= end:
+        j1, j2, j3 = j + one, j + one + one, j + one + one + one
+        w0, w1, w2, w3 = W[row, j], W[row, j1], W[row, j2], W[row, j3]
+        if w0 != 0.0 or w1 != 0.0 or w2 != 0.0 or w3 != 0.0:
+            for b in range(columns):
+                out[row, b] += w0 * S[j, b] + w1 * S[j1, b] + w2 * S[j2, b] + w3 * S[j3, b]
+        j += four
+    while j < end:
+        w0 = W[row, j]
+        if w0 != 0.0:
+            for b in range(columns):
+                out[row, b] += w0 * S[j, b]
+        j += one
+
+
+@helper
+def add_product(out: Floats, W: Floats, S: Floats) -> None:
+    """Add W S to out."""
+    for i in range(out.shape[0]):
+        add_rows(out, i, W, S, _FIRST, S.shape[0])
+
+
+@helper
+def scaled_transpose(F: Floats, scale: float) -> Floats:
+    """The transpose of F times a number, in memory order."""
+    r, d = F.shape
+    out = np.empty((d, r))
+    for a in range(d):
+        for i in range(r):
+            out[a, i] = scale * F[i, a]
+    return out
+
+
+@helper
 def _factor(M: Floats) -> bool:
     """Replace M by -L below, -L' above, 1/L on the diagonal, where L L' = I + M (Cholesky); False if there is no L."""
     for i in range(M.shape[0]):
@@ -69,18 +90,7 @@ def _factor(M: Floats) -> bool:
     return True
 
 
-@fused
-def columns(F: Floats) -> Floats:
-    """The transpose of F, in memory order."""
-    r, d = F.shape
-    columns = np.empty((d, r))
-    for a in range(d):
-        for i in range(r):
-            columns[a, i] = F[i, a]
-    return columns
-
-
-@fused
+@helper
 def invert(A: Floats, P: Floats) -> bool:
     """P = inv(A) by Gauss-Jordan elimination, stable if A is positive definite: O(d^3).
 
@@ -110,42 +120,29 @@ def invert(A: Floats, P: Floats) -> bool:
     return True
 
 
-@fused
-def shrinking(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Floats) -> bool:
-    """V such that P - V'V = inv(inv(P) + F'F): with I + F P F' = L L', L V = F P (Woodbury). M then holds L, factored.
+@helper
+def solve_shrinkage(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Floats) -> bool:
+    """V with P - V'V = inv(inv(P) + F'F): with I + F P F' = L L', L V = F P (Woodbury). M then holds L, factored.
 
     V and M come in as zeros. False if precision does not allow.
     """
-    r, d = F.shape
-    for i in range(r):
-        add_rows(V, i, F, i, P, 0, d)
-        add_rows(M, i, V, i, F_columns, 0, d)
+    add_product(V, F, P)
+    add_product(M, V, F_columns)
     if not _factor(M):
         return False
-    for i in range(r):
-        add_rows(V, i, M, i, V, 0, i)
-        for a in range(d):
+    for i in range(V.shape[0]):
+        add_rows(V, i, M, V, _FIRST, i)
+        for a in range(V.shape[1]):
             V[i, a] *= M[i, i]
     return True
 
 
-@fused
-def shrink(P: Floats, V: Floats) -> None:
-    """P loses V'V."""
-    r, d = V.shape
-    weights = np.empty((1, r))
-    for a in range(d):
-        for j in range(r):
-            weights[0, j] = -V[j, a]
-        add_rows(P, a, weights, 0, V, 0, r)
-
-
-@fused
-def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats, new_theta: Floats) -> None:
-    """new_theta = theta + step (P - V'V) g."""
+@helper
+def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats) -> Floats:
+    """The one row theta + step (P - V'V) g."""
     r, d = V.shape
     moved = np.zeros((1, d))
-    add_rows(moved, 0, g, 0, P, 0, d)
+    add_product(moved, g, P)
     for i in range(r):
         share = 0.0
         for a in range(d):
@@ -153,39 +150,49 @@ def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats, new_theta:
         for a in range(d):
             moved[0, a] -= share * V[i, a]
     for a in range(d):
-        new_theta[0, a] = theta[a] + step * moved[0, a]
+        moved[0, a] = theta[a] + step * moved[0, a]
+    return moved
 
 
-@fused
-def gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
-    """A becomes discount A + F'F, P its inverse, and theta gains step P g: O(k d^2)."""
+@inlined
+def update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+    """As `gain_precision`, by updating P in O(k d^2), for F with fewer rows than columns; may be IMPRECISE."""
     r, d = F.shape
-    if not (squares_are_finite(F) and squares_are_finite(g)):
+    scaled = np.empty((r, d))
+    root = math.sqrt(discount)
+    for i in range(r):
+        for a in range(d):
+            scaled[i, a] = F[i, a] / root
+    V, M = np.zeros((r, d)), np.zeros((r, r))
+    if not solve_shrinkage(scaled, scaled_transpose(scaled, 1.0), P, V, M):
+        return IMPRECISE
+    new_theta = move(g, step / discount, theta, P, V)
+    if not (squares_are_finite(V) and squares_are_finite(new_theta)):
         return NOT_FINITE
-    new_theta = np.empty((1, d))
-    if d > r:
-        V, M = np.zeros((r, d)), np.zeros((r, r))
-        scaled = F if discount == 1.0 else F / math.sqrt(discount)
-        if shrinking(scaled, columns(scaled), P, V, M):
-            move(g, step / discount, theta, P, V, new_theta)
-            if not (squares_are_finite(V) and squares_are_finite(new_theta)):
-                return NOT_FINITE
-            shrink(P, V)
-            if discount != 1.0:
-                P /= discount
-                A *= discount
-            F_columns = columns(F)
-            for a in range(d):
-                add_rows(A, a, F_columns, a, F, 0, r)
-                theta[a] = new_theta[0, a]
-            return OK
-    new_A, new_P = discount * A, np.empty((d, d))
-    F_columns = columns(F)
+    add_product(P, scaled_transpose(V, -1.0), V)
+    if discount != 1.0:
+        for a in range(d):
+            for b in range(d):
+                P[a, b] /= discount
+                A[a, b] *= discount
+    add_product(A, scaled_transpose(F, 1.0), F)
     for a in range(d):
-        add_rows(new_A, a, F_columns, a, F, 0, r)
+        theta[a] = new_theta[0, a]
+    return OK
+
+
+@inlined
+def recompute_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+    """As `gain_precision`, by inverting the new A: exact, and less work if F has many rows."""
+    d = F.shape[1]
+    new_A, new_P = np.empty((d, d)), np.empty((d, d))
+    for a in range(d):
+        for b in range(d):
+            new_A[a, b] = discount * A[a, b]
+    add_product(new_A, scaled_transpose(F, 1.0), F)
     if not invert(new_A, new_P):
         return NOT_FINITE
-    move(g, step, theta, new_P, np.empty((0, d)), new_theta)
+    new_theta = move(g, step, theta, new_P, np.empty((0, d)))
     if not (squares_are_finite(new_P) and squares_are_finite(new_theta)):
         return NOT_FINITE
     for a in range(d):
@@ -194,3 +201,16 @@ def gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Fl
             A[a, b] = new_A[a, b]
             P[a, b] = new_P[a, b]
     return OK
+
+
+@helper
+def gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+    """A becomes discount A + F'F, P its inverse, and theta gains step P g."""
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE
+    status = IMPRECISE
+    if F.shape[1] > F.shape[0]:
+        status = update_precision(F, g, discount, step, theta, A, P)
+    if status == IMPRECISE:
+        status = recompute_precision(F, g, discount, step, theta, A, P)
+    return status

@@ -2,21 +2,28 @@
 
 import numpy as np
 
-from preselect.compiling import fused
-from preselect.kernels.algebra import add_rows, columns, invert, shrink, shrinking, squares_are_finite
-from preselect.kernels.likelihood import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
-from preselect.kernels.types import NOT_FINITE, OK, Floats, Integers
+from preselect.compiling import fused, helper, inlined
+from preselect.kernels.algebra import (
+    add_product,
+    add_rows,
+    invert,
+    scaled_transpose,
+    solve_shrinkage,
+    squares_are_finite,
+)
+from preselect.kernels.plackett_luce import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
+from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
 
 
-@fused
+@helper
 def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats) -> Floats:
     """The next SGD iterate and the next running average, as the rows of a new array."""
     d = ranked.shape[1]
     g = gradient(ranked, stage_probabilities(utilities(ranked, estimate[0]), m))
     new = np.empty((2, d))
     for a in range(d):
-        new[0, a] = estimate[0, a] + step * g[0, a]
-        new[1, a] = ((t - 1) * estimate[1, a] + new[0, a]) / t
+        new[0, a] = estimate[0, a] + step * g[0, a]  # Eq. (10), right; line 8 of Algorithm 1
+        new[1, a] = ((t - 1) * estimate[1, a] + new[0, a]) / t  # Eq. (10), left
     return new
 
 
@@ -27,104 +34,128 @@ def learn_average(rows: Floats, ranking: Integers, step: float, t: int, estimate
     new = _averaged_step(ranked, ranking.shape[0], step, t, estimate)
     if not squares_are_finite(new):
         return NOT_FINITE
-    estimate[:] = new
+    for a in range(estimate.shape[1]):
+        estimate[0, a], estimate[1, a] = new[0, a], new[1, a]
     return OK
 
 
-@fused
+@helper
 def _sandwich(B: Floats, P: Floats, Sigma: Floats) -> bool:
     """Sigma = P B P; False if it is not finite."""
-    d = B.shape[0]
     half = np.zeros(P.shape)
+    add_product(half, P, B)
     Sigma[:] = 0.0
-    for a in range(d):
-        add_rows(half, a, P, a, B, 0, d)
-        add_rows(Sigma, a, half, a, P, 0, d)
+    add_product(Sigma, half, P)
     return squares_are_finite(Sigma)
 
 
-@fused
+@helper
 def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> bool:
     """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if precision does not allow.
 
-    With V and L of `shrinking`, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new P B P is
+    With V and L of `solve_shrinkage`, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new P B P is
     Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
     """
     r, d = F.shape
-    V = np.zeros((r, d))
-    terms = np.zeros((2 * r + 1, d))  # the rows of G, of Z, and h
-    M = np.zeros((r, r))
-    N = np.zeros((r, r))
-    if not shrinking(F, F_columns, P, V, M):
+    V, M, N = np.zeros((r, d)), np.zeros((r, r)), np.zeros((r, r))
+    terms = np.zeros((2 * r + 1, d))
+    G, Z, h = terms[:r], terms[r : 2 * r], terms[2 * r :]
+    if not solve_shrinkage(F, F_columns, P, V, M):
         return False
+    add_product(Z, F, Sigma)
+    add_product(N, Z, F_columns)
     for i in range(r):
-        add_rows(terms, r + i, F, i, Sigma, 0, d)
-        add_rows(N, i, terms, r + i, F_columns, 0, d)
         for a in range(d):
-            terms[i, a] = V[i, a]
-    for i in range(r - 1, -1, -1):
-        add_rows(terms, i, M, i, terms, i + 1, r)
-        for a in range(d):
-            terms[i, a] *= M[i, i]
-    for i in range(r):
+            G[i, a] = V[i, a]
         for j in range(r):
             N[i, j] *= -0.5
-        add_rows(terms, r + i, N, i, terms, 0, r)
+    for i in range(r - 1, -1, -1):
+        add_rows(G, i, M, G, i + 1, r)
+        for a in range(d):
+            G[i, a] *= M[i, i]
+    add_product(Z, N, G)
     if not squares_are_finite(terms):
         return False
-    shrink(P, V)
-    add_rows(terms, 2 * r, g, 0, P, 0, d)
-    weights = np.empty((1, 2 * r + 1))
+    add_product(P, scaled_transpose(V, -1.0), V)
+    add_product(h, g, P)
+    weights = np.empty((d, 2 * r + 1))
     for a in range(d):
         for j in range(r):
-            weights[0, j] = -terms[r + j, a]
-            weights[0, r + j] = -terms[j, a]
-        weights[0, 2 * r] = terms[2 * r, a]
-        add_rows(Sigma, a, weights, 0, terms, 0, 2 * r + 1)
+            weights[a, j] = -Z[j, a]
+            weights[a, r + j] = -G[j, a]
+        weights[a, 2 * r] = h[0, a]
+    add_product(Sigma, weights, terms)
     return True
 
 
-@fused
+@inlined
 def _add_sums(A: Floats, B: Floats, F: Floats, F_columns: Floats, g: Floats) -> None:
     """A gains F'F, B gains gg'."""
+    add_product(A, F_columns, F)
     for a in range(A.shape[0]):
-        add_rows(A, a, F_columns, a, F, 0, F.shape[0])
         for b in range(A.shape[0]):
             B[a, b] += g[0, a] * g[0, b]
 
 
+@inlined
+def _step_and_slopes(
+    rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats
+) -> tuple[bool, Floats, Floats, Floats]:
+    """The next theta_hat and theta_bar, gradient and curvature factor there, and whether all of it is finite."""
+    ranked = rank_rows(rows, ranking)
+    m = ranking.shape[0]
+    theta = _averaged_step(ranked, m, step, t, estimate)
+    p = stage_probabilities(utilities(ranked, theta[1]), m)
+    g, F = gradient(ranked, p), curvature_factor(ranked, p)
+    return squares_are_finite(theta) and squares_are_finite(F) and squares_are_finite(g), theta, g, F
+
+
+@inlined
+def _set_theta(estimate: Floats, theta: Floats) -> None:
+    for a in range(estimate.shape[1]):
+        estimate[0, a], estimate[1, a] = theta[0, a], theta[1, a]
+
+
 @fused
+def _update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    d = estimate.shape[1]
+    finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
+    if not finite:
+        return NOT_FINITE
+    A, B = estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
+    P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
+    F_columns = scaled_transpose(F, 1.0)
+    if not _update(F, F_columns, g, P, Sigma):
+        return IMPRECISE
+    _add_sums(A, B, F, F_columns, g)
+    _set_theta(estimate, theta)
+    return OK
+
+
+@fused
+def _recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    d = estimate.shape[1]
+    finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
+    if not finite:
+        return NOT_FINITE
+    new = estimate[2:].copy()
+    A, B, P, Sigma = new[:d], new[d : 2 * d], new[2 * d : 3 * d], new[3 * d :]
+    _add_sums(A, B, F, scaled_transpose(F, 1.0), g)
+    if not (invert(A, P) and _sandwich(B, P, Sigma)):
+        return NOT_FINITE
+    for a in range(4 * d):
+        for b in range(d):
+            estimate[2 + a, b] = new[a, b]
+    _set_theta(estimate, theta)
+    return OK
+
+
 def learn_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
     """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
 
     The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma.
     """
-    d = estimate.shape[1]
-    ranked = rank_rows(rows, ranking)
-    m = ranking.shape[0]
-    theta = _averaged_step(ranked, m, step, t, estimate)
-    p = stage_probabilities(utilities(ranked, theta[1]), m)
-    g = gradient(ranked, p)
-    F = curvature_factor(ranked, p)
-    if not (squares_are_finite(theta) and squares_are_finite(F) and squares_are_finite(g)):
-        return NOT_FINITE
-    F_columns = columns(F)
-    A, B = estimate[2 : 2 + d], estimate[2 + d : 2 + 2 * d]
-    P, Sigma = estimate[2 + 2 * d : 2 + 3 * d], estimate[2 + 3 * d : 2 + 4 * d]
-    if d > 2 * F.shape[0] and _update(F, F_columns, g, P, Sigma):
-        _add_sums(A, B, F, F_columns, g)
-    else:  # recomputing is cheaper, and exact; or updating has failed
-        new_A, new_B, new_P, new_Sigma = A.copy(), B.copy(), np.empty((d, d)), np.empty((d, d))
-        _add_sums(new_A, new_B, F, F_columns, g)
-        if not (invert(new_A, new_P) and _sandwich(new_B, new_P, new_Sigma)):
-            return NOT_FINITE
-        for a in range(d):
-            for b in range(d):
-                A[a, b] = new_A[a, b]
-                B[a, b] = new_B[a, b]
-                P[a, b] = new_P[a, b]
-                Sigma[a, b] = new_Sigma[a, b]
-    for a in range(d):
-        estimate[0, a] = theta[0, a]
-        estimate[1, a] = theta[1, a]
-    return OK
+    status = IMPRECISE
+    if rows.shape[1] > 2 * (rows.shape[0] - 1):  # else recomputing is cheaper, and exact
+        status = _update_sandwich(rows, ranking, step, t, estimate)
+    return _recompute_sandwich(rows, ranking, step, t, estimate) if status == IMPRECISE else status

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from preselect.compiling import fused
-from preselect.kernels.algebra import add_rows, invert, product
-from preselect.kernels.likelihood import stage_normalisers
+from preselect.kernels.algebra import add_product, invert, product
+from preselect.kernels.plackett_luce import stage_normalisers
 from preselect.kernels.types import Floats, Integers
 
 
@@ -140,7 +140,7 @@ def maximise_posterior(
         if not invert(A, P):
             return -1
         moved = np.zeros((1, d))
-        add_rows(moved, 0, g.reshape((1, d)), 0, P, 0, d)
+        add_product(moved, g.reshape((1, d)), P)
         largest = np.abs(moved).max()
         if not math.isfinite(largest):
             return -1

@@ -4,13 +4,21 @@ import math
 
 import numpy as np
 
-from preselect.compiling import fused
-from preselect.kernels.algebra import columns, gain_precision, move, shrinking
-from preselect.kernels.likelihood import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
-from preselect.kernels.types import OK, Floats, Integers
+from preselect.compiling import fused, helper, inlined
+from preselect.kernels.algebra import (
+    gain_precision,
+    move,
+    recompute_precision,
+    scaled_transpose,
+    solve_shrinkage,
+    squares_are_finite,
+    update_precision,
+)
+from preselect.kernels.plackett_luce import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
+from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
 
 
-@fused
+@helper
 def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: float, t: int) -> Floats:
     """F and g with a share of the prior, given back to some features in turn because discounting took it away.
 
@@ -33,46 +41,75 @@ def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: fl
     return longer
 
 
+@inlined
+def _slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
+    """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""
+    ranked = rank_rows(rows, ranking)
+    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
+    return gradient(ranked, p), curvature_factor(ranked, p)
+
+
 @fused
+def _update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+    d = estimate.shape[1]
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    g, F = _slopes(rows, ranking, theta)
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE
+    return update_precision(F, g, 1.0, 1.0, theta, A, P)
+
+
+@fused
+def _recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+    d = estimate.shape[1]
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    g, F = _slopes(rows, ranking, theta)
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE
+    return recompute_precision(F, g, 1.0, 1.0, theta, A, P)
+
+
+@fused
+def _discounted_newton(
+    rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats
+) -> int:
+    d = estimate.shape[1]
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    g, F = _slopes(rows, ranking, theta)
+    return gain_precision(_with_prior(F, g, theta, prior, discount, t), g, discount, 1.0, theta, A, P)
+
+
 def learn_newton(rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats) -> int:
     """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
 
     The rows of `estimate` are theta, then those of A and P; the rows of `prior` its mean and its precision.
     """
-    d = estimate.shape[1]
-    ranked = rank_rows(rows, ranking)
-    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
-    g = gradient(ranked, p)
-    F = curvature_factor(ranked, p)
     if discount < 1.0:
-        F = _with_prior(F, g, theta, prior, discount, t)
-    return gain_precision(F, g, discount, 1.0, theta, A, P)
+        return _discounted_newton(rows, ranking, prior, discount, t, estimate)
+    status = _update_newton(rows, ranking, estimate) if rows.shape[1] >= rows.shape[0] else IMPRECISE
+    return _recompute_newton(rows, ranking, estimate) if status == IMPRECISE else status
 
 
 @fused
 def mirror_step(rows: Floats, ranking: Integers, eta: float, estimate: Floats) -> Floats:
     """The step of online mirror descent, before projection: theta + eta inv(A + eta F'F) g, with F and g at theta."""
     d = estimate.shape[1]
-    ranked = rank_rows(rows, ranking)
     theta, P = estimate[0], estimate[1 + d : 1 + 2 * d].copy()
-    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
-    F = math.sqrt(eta) * curvature_factor(ranked, p)
+    g, F = _slopes(rows, ranking, theta)
+    F = math.sqrt(eta) * F
     r = F.shape[0]
     V, M = np.zeros((r, d)), np.zeros((r, r))
-    new_theta: Floats = np.full((1, d), np.nan)
-    if shrinking(F, columns(F), P, V, M):
-        move(gradient(ranked, p), eta, theta, P, V, new_theta)
-    return new_theta.reshape(d)
+    if solve_shrinkage(F, scaled_transpose(F, 1.0), P, V, M):
+        return move(g, eta, theta, P, V).reshape(d)
+    return np.full(d, np.nan)
 
 
 @fused
 def learn_curvature(rows: Floats, ranking: Integers, theta: Floats, estimate: Floats) -> int:
     """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `learn_newton`."""
     d = estimate.shape[1]
-    ranked = rank_rows(rows, ranking)
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    F = curvature_factor(ranked, stage_probabilities(utilities(ranked, theta), ranking.shape[0]))
+    _, F = _slopes(rows, ranking, theta)
     status = gain_precision(F, np.zeros((1, d)), 1.0, 0.0, theta.copy(), A, P)
     if status == OK:
         for a in range(d):
