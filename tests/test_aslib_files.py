@@ -252,7 +252,7 @@ def test_long_lines_take_time_in_proportion(tmp_path, begin, first, repeated, la
         (tmp_path / "description.txt").write_text(text)
         read_description(tmp_path / "description.txt")
 
-    work = arff.split if begin == "row" else read_attribute if begin.startswith("@") else describe
+    work = arff._split_values if begin == "row" else read_attribute if begin.startswith("@") else describe
     begin, end = begin.removeprefix("row"), "}" if begin.endswith("{") else ""
     count = 6_000 // len(repeated)
     # Four times the length takes about four times as long; it was up to sixteen times.

@@ -1,7 +1,6 @@
-"""The paper's synthetic rounds (Section 6.1), and variations that change one thing each.
+"""The paper's synthetic rounds (Section 6.1), and variations that each change one thing.
 
-θ* and the arms are uniform on the unit cube, fresh arms in every round, outcomes drawn from the Plackett-Luce model.
-Rounds are made many at a time, which keeps the cost of a round below that of a policy.
+Rounds are drawn many at a time, so that a round costs less than the policy that plays it.
 """
 
 from typing import ClassVar
@@ -20,7 +19,26 @@ _NUMBERS_AT_A_TIME = 50_000
 
 
 class Synthetic:
-    """θ* and arms uniform on [0, 1]^d, fresh arms in every round: the paper's setting."""
+    """The paper's rounds: θ* and arms are uniform on [0, 1]^d, and every round has new arms.
+
+    Outcomes are drawn from the Plackett-Luce model with log-utilities x'θ*.
+
+    Parameters
+    ----------
+    n : int
+        Number of arms, at least 1.
+    d : int
+        Number of features, at least 1.
+    feedback : {"winner", "ranking"}, default "winner"
+        What is seen of the chosen arms: the winner, or all of them in order.
+    seed : int or SeedSequence, default 0
+        Decides θ*, the arms and the outcomes. Equal seeds give equal rounds, whatever is chosen.
+
+    Attributes
+    ----------
+    theta : array of shape (d,)
+        The true parameter θ*.
+    """
 
     name: ClassVar[str] = "paper"
     feedbacks: ClassVar[tuple[str, ...]] = ("winner", "ranking")
@@ -31,17 +49,17 @@ class Synthetic:
         self.n = n
         self.d = d
         self.feedback = one_of(feedback, "feedback", self.feedbacks)
-        self._generator = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest: rounds are mostly this
+        self._generator = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest: most of the time goes here
         self.theta = self._draw_theta()
         self._rounds = max(1, _NUMBERS_AT_A_TIME // (n * d))
         self._next = self._rounds
 
     def context(self) -> Floats:
-        """Go on to the next round and show its arms."""
+        """Advance to the next round and return the features of its arms, n x d."""
         if self._next == self._rounds:
             self._contexts = self._draw_contexts(self._rounds)
             self._utilities = self._judge(self._contexts)
-            # minus the logarithm of an exponential number is a Gumbel number, and made faster
+            # The negative logarithm of an exponential variate is a Gumbel variate, and faster to draw.
             self._perturbed = self._utilities - np.log(self._generator.standard_exponential(self._utilities.shape))
             self._next = 0
         self._now = self._next
@@ -50,7 +68,7 @@ class Synthetic:
         return shown
 
     def outcome(self, decision: Decision) -> Outcome:
-        """The selected arm that luck favours most, or all of them in its order: a draw from the model."""
+        """The winner among the selected arms, or their ranking, drawn from the model."""
         arms = decision.arms
         perturbed = self._perturbed[self._now][arms]
         if self.feedback == "winner":
@@ -63,7 +81,7 @@ class Synthetic:
         return known
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """Regret of the best arm and of the set."""
+        """Regret of the best arm and of the set, for each round."""
         return regrets(truths, arms)
 
     def _draw_theta(self) -> Floats:
@@ -78,7 +96,10 @@ class Synthetic:
 
 
 class Signed(Synthetic):
-    """θ* uniform on [-1, 1]^d: some features are bad to have."""
+    """θ* is uniform on [-1, 1]^d, so that some features lower the utility.
+
+    Parameters as for `Synthetic`.
+    """
 
     name = "signed"
 
@@ -87,7 +108,10 @@ class Signed(Synthetic):
 
 
 class FixedArms(Synthetic):
-    """The same n arms z_i in every round, and a fresh context c uniform on [0, 1]^d: features z_i ⊙ c."""
+    """The same n arms z_i in every round, with features z_i ⊙ c for a new context c, uniform on [0, 1]^d.
+
+    Parameters as for `Synthetic`.
+    """
 
     name = "fixed-arms"
 
@@ -100,7 +124,10 @@ class FixedArms(Synthetic):
 
 
 class Drifting(Synthetic):
-    """θ* walks through [0, 1]^d by normal steps of 0.01 per round and feature, reflected at the walls."""
+    """θ* moves by normal steps of standard deviation 0.01 per round and feature, reflected at the walls of [0, 1]^d.
+
+    Parameters as for `Synthetic`; `theta` is θ* after the rounds drawn so far.
+    """
 
     name = "drifting"
 
@@ -114,7 +141,10 @@ class Drifting(Synthetic):
 
 
 class Misspecified(Synthetic):
-    """Utilities that no θ explains: x'θ* + sin(2π x'w) / 2 with w uniform on [-1, 1]^d."""
+    """Log-utilities that are not linear: x'θ* + sin(2π x'w) / 2, with w uniform on [-1, 1]^d.
+
+    Parameters as for `Synthetic`.
+    """
 
     name = "misspecified"
 

@@ -17,9 +17,9 @@ import numpy as np
 from preselect.context import Floats
 from preselect.errors import InputError
 
-NUMBER, TEXT, CHOICE = "number", "text", "choice"
+_NUMBER, TEXT, _CHOICE = "number", "text", "choice"
 
-_KINDS = {"numeric": NUMBER, "real": NUMBER, "integer": NUMBER, "string": TEXT}
+_KINDS = {"numeric": _NUMBER, "real": _NUMBER, "integer": _NUMBER, "string": TEXT}
 # Possessive quantifiers (++, *+) never back off, which keeps matching linear.
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _ATTRIBUTE = re.compile(rf"@attribute\s++({_QUOTED}|[^\s{{'\"][^\s{{]*+)\s*+(.*)", re.IGNORECASE)
@@ -27,7 +27,7 @@ _VALUE = re.compile(rf"\s*+({_QUOTED}|[^\s,'\"][^,]*+|)\s*+(,|\Z)")
 
 
 @dataclass(frozen=True)
-class Attribute:
+class _Attribute:
     """A column's name, its kind (number, text or choice), and the values of a choice."""
 
     name: str
@@ -40,7 +40,7 @@ class Table:
     """The rows of an ARFF file by column: texts as written (None where missing), and numbers (NaN where missing)."""
 
     path: Path
-    attributes: list[Attribute]
+    attributes: list[_Attribute]
     lines: list[int]  # line number of each row, for messages
     texts: list[list[str | None]]
     numbers: dict[int, Floats]  # of numeric attributes, by position
@@ -73,7 +73,7 @@ def read(path: str | PathLike[str]) -> Table:
     numbers = {
         position: _as_numbers(path, attribute.name, texts[position], places)
         for position, attribute in enumerate(attributes)
-        if attribute.kind == NUMBER
+        if attribute.kind == _NUMBER
     }
     return Table(path, attributes, places, texts, numbers)
 
@@ -86,10 +86,10 @@ def read_lines(path: Path) -> list[str]:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def split(line: str) -> list[str | None] | None:
+def _split_values(line: str) -> list[str | None] | None:
     r"""Values between commas, without their quotes; None for a missing value. None for the whole if quotes are wrong.
 
-    >>> split(r"a, 'b, c' ,?, 'it\'s'")
+    >>> _split_values(r"a, 'b, c' ,?, 'it\'s'")
     ['a', 'b, c', None, "it's"]
     """
     if "'" not in line and '"' not in line:
@@ -101,15 +101,15 @@ def split(line: str) -> list[str | None] | None:
         if found is None:
             return None
         value = found[1].rstrip()
-        values.append(None if value == "?" else unquote(value))
+        values.append(None if value == "?" else _unquote(value))
         position, comma = found.end(), found[2]
     return values
 
 
-def unquote(text: str) -> str:
+def _unquote(text: str) -> str:
     """A name or value without its quotes and escapes.
 
-    >>> unquote("'a b'"), unquote("plain")
+    >>> _unquote("'a b'"), _unquote("plain")
     ('a b', 'plain')
     """
     if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
@@ -117,9 +117,9 @@ def unquote(text: str) -> str:
     return text
 
 
-def _read_header(path: Path, lines: list[str]) -> tuple[list[Attribute], int]:
+def _read_header(path: Path, lines: list[str]) -> tuple[list[_Attribute], int]:
     """The attributes, and the number of lines before the first row."""
-    attributes: list[Attribute] = []
+    attributes: list[_Attribute] = []
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("%"):
             continue
@@ -135,16 +135,16 @@ def _read_header(path: Path, lines: list[str]) -> tuple[list[Attribute], int]:
     raise InputError(f"{path}, line {len(lines)}: the file ends before @DATA")
 
 
-def _read_attribute(path: Path, number: int, line: str) -> Attribute:
+def _read_attribute(path: Path, number: int, line: str) -> _Attribute:
     found = _ATTRIBUTE.fullmatch(line)
-    name, said = (unquote(found[1]), found[2].strip()) if found else ("", line)
+    name, said = (_unquote(found[1]), found[2].strip()) if found else ("", line)
     if name and said.lower() in _KINDS:
-        return Attribute(name, _KINDS[said.lower()])
-    values = split(said[1:-1]) if said.startswith("{") and said.endswith("}") else None
+        return _Attribute(name, _KINDS[said.lower()])
+    values = _split_values(said[1:-1]) if said.startswith("{") and said.endswith("}") else None
     if not name or values is None:
         types = "NUMERIC, REAL, INTEGER, STRING or {one, another}"
         raise InputError(f"{path}, line {number}: an attribute needs a name and a type, {types}; found {line!r:.80}")
-    return Attribute(name, CHOICE, tuple(value or "" for value in values))
+    return _Attribute(name, _CHOICE, tuple(value or "" for value in values))
 
 
 def _read_rows(path: Path, lines: list[str], start: int, width: int) -> Iterator[tuple[int, list[str | None]]]:
@@ -152,7 +152,7 @@ def _read_rows(path: Path, lines: list[str], start: int, width: int) -> Iterator
     for number, line in enumerate(map(str.strip, lines[start:]), start + 1):
         if not line or line.startswith("%"):
             continue
-        values = split(line)
+        values = _split_values(line)
         if values is None:
             raise InputError(f"{path}, line {number}: a quote is not closed before the next comma: {line!r:.80}")
         if len(values) != width:
