@@ -1,6 +1,8 @@
 """The package as a whole: its public names, what importing it costs, and who imports whom."""
 
+import enum
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -37,6 +39,21 @@ def test_what_is_public_is_listed_and_nothing_else(package):
     assert names - modules - set(package.__all__) == set()
     assert set(package.__all__) - names == set()
     assert sorted(package.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == package.__all__
+
+
+@pytest.mark.parametrize("package", ["preselect", "preselect.race", "preselect.sat", "preselect.store"])
+def test_every_parameter_is_described(package):
+    public = importlib.import_module(package)
+    missing = []
+    for name in public.__all__:
+        value = getattr(public, name)
+        if callable(value) and not (inspect.isclass(value) and issubclass(value, (Exception, enum.Enum))):
+            text = inspect.getdoc(value)
+            parameters = [parameter.lstrip("*") for parameter in inspect.signature(value).parameters]
+            missing += [
+                (name, one) for one in parameters if not re.search(rf"^[\w, *]*\b{one}\b.* : ", text, re.MULTILINE)
+            ]
+    assert missing == []
 
 
 def test_there_is_one_tree_of_exceptions_and_it_is_drawn():

@@ -126,7 +126,17 @@ class _About:
 
 
 class Journal:
-    """An open journal, from `Journal.read` or `Journal.write`. A reader sees it as it was when it was opened."""
+    """An open journal, from `Journal.read` or `Journal.write`. A reader sees it as it was when it was opened.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    connection : sqlite3.Connection
+        An open connection to it.
+    resources : ExitStack
+        What to close with the journal: the connection, and the writer's lock.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, resources: ExitStack) -> None:
         self.path = path
