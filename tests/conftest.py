@@ -2,6 +2,7 @@ import json
 import secrets
 
 import hypothesis
+import numpy as np
 import pytest
 from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN
@@ -87,3 +88,46 @@ def write_scenario(tmp_path):
         return tmp_path
 
     return write
+
+
+@pytest.fixture
+def runtime_table(tmp_path):
+    """A table of 12 instances and 4 algorithms in the paper's form."""
+    place = tmp_path / "table"
+    place.mkdir()
+    generator = np.random.default_rng(0)
+    names = [f"i{i}" for i in range(12)]
+    features, times = generator.random((12, 3)), generator.random((12, 4))
+    lines = [",a,b,c", *(f"{name}," + ",".join(map(str, row)) for name, row in zip(names, features, strict=True))]
+    (place / "features.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")  # in another order
+    lines = ["\tA\tB\tC\tD", *(f"{name}\t" + "\t".join(map(str, row)) for name, row in zip(names, times, strict=True))]
+    (place / "cpu_times.tsv").write_text("\n".join(lines) + "\n")
+    (place / "parameters.json").write_text(json.dumps(generator.random((4, 4)).tolist()))
+    return place
+
+
+@pytest.fixture
+def toy_scenario(tmp_path):
+    """An ASlib scenario of 8 instances: algorithm a solves the first half, b the second, c everything slowly."""
+    place = tmp_path / "TOY"
+    place.mkdir()
+    (place / "description.txt").write_text(
+        "scenario_id: TOY\nperformance_measures: runtime\nmaximize: false\nperformance_type: runtime\n"
+        "algorithm_cutoff_time: 100\nfeatures_deterministic: size\nfeature_steps:\n  all:\n    provides:\n    - size\n"
+        "default_steps:\n- all\n"
+    )
+    runs, features, costs = [], [], []
+    for i in range(8):
+        runs += [f"i{i},1,a,{1 + i if i < 4 else 100},{'ok' if i < 4 else 'timeout'}"]
+        runs += [f"i{i},1,b,{2 if i >= 4 else 100},{'ok' if i >= 4 else 'timeout'}", f"i{i},1,c,50,ok"]
+        features.append(f"i{i},1,{i}")
+        costs.append(f"i{i},1,{10 if i < 7 else 99}")
+    head = "@RELATION x\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE repetition NUMERIC\n"
+    (place / "algorithm_runs.arff").write_text(
+        head
+        + "@ATTRIBUTE algorithm STRING\n@ATTRIBUTE runtime NUMERIC\n@ATTRIBUTE runstatus {ok, timeout}\n@DATA\n"
+        + "\n".join(runs)
+    )
+    (place / "feature_values.arff").write_text(head + "@ATTRIBUTE size NUMERIC\n@DATA\n" + "\n".join(features))
+    (place / "feature_costs.arff").write_text(head + "@ATTRIBUTE all NUMERIC\n@DATA\n" + "\n".join(costs))
+    return place

@@ -1,8 +1,6 @@
 """The command, as it is typed."""
 
 import errno
-import json
-import os
 import subprocess
 import sys
 
@@ -15,93 +13,10 @@ from preselect.cli.main import Group
 from preselect.errors import InputError
 from preselect.policies import registry
 
-QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
-
 
 def test_alone_and_with_help_it_teaches():
     assert "preselect study synthetic --quick" in preselect(expect=2).stderr
     assert "preselect study synthetic --quick" in preselect("--help").stdout
-    assert "preselect study show" in preselect("study", "--help").stdout
-    said = preselect("study", "synthetic", "--help").stdout
-    for option in ("--feedback", "--policies", "--scenario", "--horizon", "--reps", "--seed", "--out", "--workers"):
-        assert option in said
-    assert "--quick" in said
-    assert "--cluster" in said
-
-
-def test_a_study_and_its_table_again(tmp_path):
-    out = tmp_path / "results"
-    first = preselect(*QUICK, "--out", out)
-    assert "(8, 3, 2)" in first.stdout
-    assert "epsilon-greedy" in first.stdout
-    names = {path.name for path in out.iterdir()}
-    assert names >= {
-        "manifest.json",
-        "curves.npz",
-        "summary.csv",
-        "paired.csv",
-        "timing.csv",
-        "best-arm.png",
-        "best-arm.svg",
-    }
-    assert names >= {"report.html", "top-k.png", "top-k.svg"}
-    assert preselect("study", "show", out).stdout == first.stdout
-    shown = json.loads(preselect("study", "show", out, "--format", "json").stdout)
-    assert shown["parameters"]["horizon"] == 50
-    assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
-    assert {row["measure"] for row in shown["summary"]} == {"best_arm", "top_k"}
-    assert [row["against"] for row in shown["paired"]][:3] == ["max-theta", "epsilon-greedy", "mm"]
-    preselect(*QUICK, "--reps", "1", "--out", tmp_path / "one")
-    assert "NaN" not in preselect("study", "show", tmp_path / "one", "--format", "json").stdout
-
-
-def test_ranking_feedback_and_variations(tmp_path):
-    for feedback, variation in (("ranking", "signed"), ("winner", "drifting")):
-        out = tmp_path / variation
-        preselect(*QUICK, "--feedback", feedback, "--variation", variation, "--policies", "cppl,random", "--out", out)
-        assert json.loads((out / "manifest.json").read_text())["parameters"]["feedback"] == feedback
-
-
-def test_a_policy_of_ones_own(tmp_path):
-    (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
-    for workers in ("1", "2"):
-        policies = ["--policies", "mine:Mine(gamma_1=1.5)", "--policies", "max-theta(gamma_1=1.5)"]
-        start_preselect(*QUICK, "--workers", workers, *policies, "--out", f"out{workers}", cwd=tmp_path)
-    shown = json.loads(preselect("study", "show", tmp_path / "out2", "--format", "json").stdout)
-    assert shown["summary"][0]["mean"] == shown["summary"][1]["mean"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--policies", "clever"], "unknown policy 'clever'; choose colstim, cppl, epoch-greedy"),
-        (["--scenario", "3,2,3"], "a setting needs 1 ≤ k < n and d ≥ 1, got n=3, d=2, k=3"),
-        (["--scenario", "3;2"], "setting must be three integers n,d,k, got '3;2'"),
-        (["--horizon", "0"], "horizon must be at least 1, got 0"),
-        (["--cluster", "tcp://127.0.0.1:9"], "cannot reach a Dask scheduler at 'tcp://127.0.0.1:9'"),
-        (["--policies", ":Mine"], "cannot import the policy ':Mine'"),
-        (["--policies", "cppl(omega=1).x()"], "write name or name(parameter=value, ...)"),
-        (["--policies", "mm(prior=0)"], "prior is 0; use a number above 0"),
-    ],
-)
-def test_bad_input_is_one_sentence(tmp_path, arguments, message):
-    said = preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=1).stderr
-    assert message in said
-    assert said.strip().splitlines()[-1].startswith("Error: ")
-
-
-@pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "-5"], ["--policies", ","]])
-def test_bad_options_are_named(tmp_path, arguments):
-    assert "must" in preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=2).stderr
-
-
-def test_a_folder_that_cannot_be_used_is_said(tmp_path):
-    (tmp_path / "file").touch()
-    assert "cannot write results to" in preselect(*QUICK, "--out", tmp_path / "file" / "out", expect=1).stderr
-    assert "holds no results of a study" in preselect("study", "show", tmp_path, expect=1).stderr
-    if os.geteuid() != 0:
-        (tmp_path / "locked").mkdir(mode=0o500)
-        assert "cannot write results to" in preselect(*QUICK, "--out", tmp_path / "locked", expect=1).stderr
 
 
 def test_without_the_extra_the_command_says_what_to_install():

@@ -149,7 +149,10 @@ def test_a_table_is_measured_and_studied(files, folder):
                      "--workers", 1, "--out", out)  # fmt: skip
     assert "k = 2" in told.stdout
     assert "best fixed set" in (out / "report.html").read_text()
-    assert "k must be from 1 to 19" in preselect("study", "saps", "--data", table, "--k", 20, expect=1).stderr
+    assert (
+        "k=20, but the table has 20 algorithms"
+        in preselect("study", "saps", "--data", table, "--k", 20, expect=1).stderr
+    )
     assert "description.txt" in preselect("study", "aslib", table, expect=1).stderr
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preselect.environments.regret import regrets
-from preselect.study.statistics import compare, standard_error, summarise
+from preselect.study import AslibSetting
+from preselect.study.statistics import compare, medians, standard_error, summarise
 
 
 @given(st.integers(0, 1000))
@@ -59,3 +60,13 @@ def test_very_many_repetitions_are_no_problem():
     one = np.random.default_rng(0).random(5000)
     compared = compare(one, one[::-1])
     assert compared.p_sign == pytest.approx(scipy.stats.binomtest(compared.wins, 5000).pvalue)
+
+
+def test_medians_are_taken_for_each_k_over_what_is_there():
+    values = {
+        (AslibSetting("a", 1), "p"): 3.0,
+        (AslibSetting("b", 1), "p"): 1.0,
+        (AslibSetting("c", 1), "p"): np.nan,
+        (AslibSetting("a", 2), "p"): 5.0,
+    }
+    assert medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}

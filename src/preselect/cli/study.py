@@ -1,98 +1,100 @@
-"""`preselect study`: run policies on environments, and look at results again."""
+"""`preselect study`: run policies on environments, and show results again."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from preselect.cli.progress import show_progress
+from preselect.cli.rerun import PAPERS_LAMBDA, write_command
 from preselect.environments import VARIATIONS, RuntimeReplay, Synthetic
-from preselect.errors import PreselectError
+from preselect.errors import ResultsError
 from preselect.policies import registry
-from preselect.study.aslib import AslibPlan, AslibSetting
-from preselect.study.plan import Plan, Task
-from preselect.study.report import laid_out, ratio_table
-from preselect.study.results import Results
-from preselect.study.runner import run
-from preselect.study.saps import SapsPlan, SapsSetting
-from preselect.study.statistics import Summary
-from preselect.study.synthetic import SyntheticPlan, SyntheticSetting
+from preselect.study import (
+    AslibPlan,
+    AslibSetting,
+    Plan,
+    Results,
+    SapsPlan,
+    SapsSetting,
+    Summary,
+    SyntheticPlan,
+    SyntheticSetting,
+    run,
+    write_figures,
+    write_report,
+)
+from preselect.study.tables import lay_out, lay_out_ratios, make_tables
 
 _DEFAULT = SyntheticPlan()
 _FORMAT = click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Print a table, or everything as JSON.",
 )
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _common(folder: str, policies: Sequence[str], repetitions: int) -> Callable[[_Command], _Command]:
-    """The options that every study has."""
-    ours = ", ".join(registry.POLICIES)
+def _add_common_options(folder: str, policies: Sequence[str], repetitions: int) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds the options that all studies have."""
+    known = ", ".join(registry.POLICIES)
     options = (
         click.option("--out", type=click.Path(path_type=Path), default=Path(folder), show_default=True,
-                     help="Folder for results; a folder with unfinished results of the same study is gone on with."),
+                     help="Folder for results. An unfinished study in the folder is resumed; a finished one is extended."),
         click.option("--policies", multiple=True, metavar="NAMES",
-                     help=f"Comma-separated: {ours}, with parameters as in 'cppl(omega=0.5)', or your own as "
-                     f"module:Class. The first one is compared with the others.  [default: {','.join(policies)}]"),
+                     help=f"Comma-separated. Known are {known}, also with parameters as in 'cppl(omega=0.5)'; your own "
+                     f"is module:Class. The first is compared with the others.  [default: {','.join(policies)}]"),
         click.option("--reps", type=int, default=repetitions, show_default=True,
-                     help="Repetitions; more of them can be added later to the same folder."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Everything random follows from it."),
+                     help="Repetitions; run again with more to add them to the folder."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Determines everything random."),
         click.option("--workers", type=int, default=-1,
-                     help="Processes; results do not depend on it.  [default: one per core]"),
-        click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler instead."),
+                     help="Processes; results do not depend on their number.  [default: one per core]"),
+        click.option("--cluster", metavar="ADDRESS",
+                     help="Run on a Dask cluster instead; the address is that of its scheduler, as in tcp://host:8786."),
         _FORMAT,
     )  # fmt: skip
 
-    def decorated(command: _Command) -> _Command:
+    def add_options(command: _Command) -> _Command:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return decorated
+    return add_options
 
 
-def _policies(given: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+def _split_policies(given: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(name for text in given for name in registry.split(text)))
     if given and not found:
-        raise click.BadParameter(f"must name at least one policy, got {list(given)}")
+        raise click.BadParameter(f"--policies names no policy: {', '.join(map(repr, given))}")
     return found or default
 
 
-def _carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: str) -> None:
-    """Compute what is missing, with progress; draw, report and print."""
-    if workers < -1 or workers == 0:
-        raise click.BadParameter(f"must be a number of processes, or -1 for one per core, got {workers}")
-    from preselect.study.figures import write_figures
-    from preselect.study.report import write_report
-
-    results = Results.create(out, plan)
-    total = sum(1 for _ in plan.tasks())
-    done = total - len(results.pending(plan))
-    with _keeping(results, plan, total), _progress(done, total) as advance:
-        run(results, plan, workers=workers, cluster=cluster, report=advance)
-    with _keeping(results, plan, total):
-        write_figures(results)
-        report = write_report(results)
-    _print(results, style)
-    click.echo(f"report: {report}", err=True)
+def _split_integers(text: str, option: str) -> list[int]:
+    try:
+        return list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"cannot read {option} {text!r}; write integers as in 2,3,5") from None
 
 
 @click.group()
 def study() -> None:
-    """Run policies on environments, with results in a folder.
+    """Run policies on environments; results go to a folder.
 
     \b
-    preselect study synthetic --quick --out results     the paper's first experiment, small
-    preselect study saps                                its second one, on the table that comes with this
-    preselect study aslib scenarios/*                   races on scenarios that others measured
-    preselect study show results                        its table again
+    preselect study synthetic --quick --out results     the paper's first experiment, in small
+    preselect study saps                                its second one, on the table of run times that is included
+    preselect study aslib SCENARIO...                   races replayed from ASlib scenarios
+    preselect study show results                        print the table of a study again
     """
 
 
@@ -109,7 +111,7 @@ def study() -> None:
     type=click.Choice(Synthetic.feedbacks),
     default=_DEFAULT.feedback,
     show_default=True,
-    help="What is seen of the chosen arms.",
+    help="What is observed of the chosen arms.",
 )
 @click.option(
     "--variation",
@@ -118,49 +120,48 @@ def study() -> None:
     show_default=True,
     help="How rounds are made: as in the paper, or with one thing changed.",
 )
-@click.option("--horizon", type=int, default=_DEFAULT.horizon, show_default=True, help="Rounds.")
+@click.option("--horizon", type=int, default=_DEFAULT.horizon, show_default=True, help="Rounds of a repetition.")
 @click.option(
-    "--quick", is_flag=True, help="10 repetitions of 500 rounds, unless said otherwise: a minute instead of many."
+    "--quick",
+    is_flag=True,
+    help="10 repetitions of 500 rounds, unless --reps or --horizon say otherwise: a minute instead of many.",
 )
-@_common("results/synthetic", _DEFAULT.policies, _DEFAULT.repetitions)
+@_add_common_options("results/synthetic", _DEFAULT.policies, _DEFAULT.repetitions)
 @click.pass_context
 def synthetic(
     context: click.Context,
+    /,
     scenarios: tuple[str, ...],
     feedback: str,
     variation: str,
     horizon: int,
     quick: bool,
-    out: Path,
     policies: tuple[str, ...],
     reps: int,
     seed: int,
-    workers: int,
-    cluster: str | None,
-    style: str,
+    **running: Any,
 ) -> None:
-    """The paper's synthetic study: cumulative regret of policies, by scenario.
+    """Run the paper's synthetic study: cumulative regret of policies, by scenario.
 
     Each round shows n arms with fresh features; a policy chooses k; one of them wins, drawn from the Plackett-Luce model
-    with a hidden θ*. Writes curves.npz, summary.csv, paired.csv, figures (PNG and SVG) and report.html. Finished
-    blocks are kept at once: interrupt it and give the same command again to go on.
+    with a hidden θ*. Writes curves.npz, summary.csv, paired.csv, figures (PNG and SVG) and report.html. Blocks of
+    repetitions are written as soon as they are finished: after Ctrl-C the same command resumes.
     """  # fmt: skip
-    given = {name for name in ("horizon", "reps") if _was_given(context, name)}
     plan = SyntheticPlan(
         settings=tuple(dict.fromkeys(SyntheticSetting.parse(text) for text in scenarios)) or _DEFAULT.settings,
-        policies=_policies(policies, _DEFAULT.policies),
-        repetitions=10 if quick and "reps" not in given else reps,
-        horizon=500 if quick and "horizon" not in given else horizon,
+        policies=_split_policies(policies, _DEFAULT.policies),
+        repetitions=10 if quick and not _is_given(context, "reps") else reps,
+        horizon=500 if quick and not _is_given(context, "horizon") else horizon,
         feedback=feedback,
         variation=variation,
         seed=seed,
     )
-    _carry_out(plan, out, workers, cluster, style)
+    _carry_out(plan, **running)
 
 
 @study.command()
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Folder with a table of run times.  [default: the shipped table]"
+    "--data", type=click.Path(path_type=Path), help="Folder with a table of run times.  [default: the included table]"
 )
 @click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; a panel for each.")
 @click.option(
@@ -168,131 +169,114 @@ def synthetic(
     type=click.Choice(RuntimeReplay.feedbacks),
     default=SapsPlan.feedback,
     show_default=True,
-    help="What is seen: drawn from the model, or who is truly fastest.",
+    help="What is observed: a winner or ranking drawn from the model, or, in a race, the one that is really fastest.",
 )
 @click.option(
     "--lambda",
     "scale",
     type=float,
-    help="λ of the utilities exp(-λ seconds).  [default: 10, the paper's; 100 on the shipped table, cut off at 0.1 s]",
+    help="λ of the utilities exp(-λ seconds).  [default: the paper's 10; 100 on the included table, cut off at 0.1 s]",
 )
-@_common("results/saps", SapsPlan.policies, SapsPlan.repetitions)
+@_add_common_options("results/saps", SapsPlan.policies, SapsPlan.repetitions)
 def saps(
     data: Path | None,
     choices: str,
     feedback: str,
     scale: float | None,
-    out: Path,
     policies: tuple[str, ...],
     reps: int,
     seed: int,
-    workers: int,
-    cluster: str | None,
-    style: str,
+    **running: Any,
 ) -> None:
-    """The paper's second study: which parametrizations of SAPS to run on an instance.
+    """Run the paper's second study: which parametrizations of SAPS to run on an instance.
 
     Every instance of the table comes once, in random order; a policy chooses k of the parametrizations by features of
-    both. Drawn in: a random set, the k arms with the largest mean utility, and the best fixed set in hindsight.
+    both. Drawn for comparison: a random set, the k arms with the largest mean utility, and the best fixed set in
+    hindsight.
     """
     plan = SapsPlan(
-        settings=tuple(SapsSetting(k) for k in _integers(choices, "k")),
-        policies=_policies(policies, SapsPlan.policies),
+        settings=tuple(SapsSetting(k) for k in _split_integers(choices, "--k")),
+        policies=_split_policies(policies, SapsPlan.policies),
         repetitions=reps,
         data=None if data is None else str(data),
         feedback=feedback,
-        scale=scale if scale is not None else SapsPlan.scale if data is None else 10.0,
+        scale=scale if scale is not None else SapsPlan.scale if data is None else PAPERS_LAMBDA,
         seed=seed,
     )
-    _carry_out(plan, out, workers, cluster, style)
+    _carry_out(plan, **running)
 
 
 @study.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", nargs=-1, required=True, metavar="SCENARIO...", type=click.Path(path_type=Path))
 @click.option(
     "--k", "choices", default="3", show_default=True, help="How many algorithms to race; several as in 2,3,5."
 )
 @click.option("--free-features", is_flag=True, help="Do not add the time for computing features to that of races.")
-@_common("results/aslib", AslibPlan.policies, AslibPlan.repetitions)
+@_add_common_options("results/aslib", AslibPlan.policies, AslibPlan.repetitions)
 def aslib(
     folders: tuple[Path, ...],
     choices: str,
     free_features: bool,
-    out: Path,
     policies: tuple[str, ...],
     reps: int,
     seed: int,
-    workers: int,
-    cluster: str | None,
-    style: str,
+    **running: Any,
 ) -> None:
-    """Races on ASlib scenarios, replayed: FOLDERS of scenarios, instances in random order, the fastest solver wins.
+    """Replay races on ASlib scenarios, each a folder: instances in random order, the fastest algorithm wins.
 
-    Where none of the chosen algorithms solves an instance, nobody wins. Reported: PAR10 of the race, the resources that
-    it takes on k cores, and how far above the virtual best solver it is, in units of the gap of the best single solver
-    and of the best fixed set of k, both chosen in hindsight.
+    Where none of the chosen algorithms solves an instance, there is no winner. Reported are the PAR10 of the race, the
+    resources that it takes on k cores, and how far it is above the virtual best solver, relative to the gap of the
+    single best solver and of the best fixed set of k, both chosen in hindsight.
     """
     plan = AslibPlan(
-        settings=tuple(AslibSetting(str(folder), k) for folder in folders for k in _integers(choices, "k")),
-        policies=_policies(policies, AslibPlan.policies),
+        settings=tuple(AslibSetting(str(folder), k) for folder in folders for k in _split_integers(choices, "--k")),
+        policies=_split_policies(policies, AslibPlan.policies),
         repetitions=reps,
         charge=not free_features,
         seed=seed,
     )
-    _carry_out(plan, out, workers, cluster, style)
-
-
-def _integers(text: str, argument: str) -> list[int]:
-    try:
-        return list(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"{argument} must be integers as in 2,3,5, got {text!r}") from None
+    _carry_out(plan, **running)
 
 
 @study.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @_FORMAT
 def show(folder: Path, style: str) -> None:
-    """Print the table of a study's results again, finished or not."""
+    """Print the table of a study's results, finished or not. Only the folder of results is needed."""
     _print(Results.open(folder), style)
 
 
-def _was_given(context: click.Context, name: str) -> bool:
+def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
-@contextmanager
-def _progress(done: int, total: int) -> Iterator[Callable[[Task], None]]:
-    """A bar with the time left on a terminal; a line now and then elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("blocks,"),
-                   TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("playing", total=total, completed=done)
-            yield lambda task: progress.update(bar, advance=1, description=f"{task.policy} {task.setting}")
-        return
-    finished = done
-
-    def line(_: Task) -> None:
-        nonlocal finished
-        finished += 1
-        if finished == total or finished * 10 // total > (finished - 1) * 10 // total:
-            print(f"{finished} of {total} blocks", file=sys.stderr, flush=True)
-
-    if done < total:
-        print(f"{done} of {total} blocks are there", file=sys.stderr, flush=True)
-    yield line
+def _carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: str) -> None:
+    """Compute what is missing, with progress; draw, report and print."""
+    if workers < -1 or workers == 0:
+        raise click.BadParameter(f"--workers is {workers}; give a number of processes, or -1 for one per core")
+    results = Results.create(out, plan)
+    results.record_command(write_command(results.plan, out))
+    total = sum(1 for _ in plan.make_tasks())
+    done = total - len(results.find_pending(plan))
+    if 0 < done < total:
+        click.echo(f"resuming: {done} of {total} blocks are finished", err=True)
+    with _explain_interrupt(results, plan, total):
+        with show_progress("blocks", total, done=done) as bar:
+            run(results, plan, workers=workers, cluster=cluster, report=lambda task: bar.advance(str(task)))
+        write_figures(results)
+        report = write_report(results)
+    _print(results, style)
+    click.echo(f"report: {report}", err=True)
 
 
 @contextmanager
-def _keeping(results: Results, plan: Plan, total: int) -> Iterator[None]:
-    """On Ctrl-C say what is kept and how to go on."""
+def _explain_interrupt(results: Results, plan: Plan, total: int) -> Iterator[None]:
+    """On Ctrl-C, say what is kept and how to resume."""
     try:
         yield
     except KeyboardInterrupt:
-        kept = total - len(results.pending(plan))
-        click.echo(f"\ninterrupted: {kept} of {total} blocks are kept; give the same command again to go on", err=True)
+        kept = total - len(results.find_pending(plan))
+        click.echo(f"\ninterrupted: {kept} of {total} blocks are kept; the same command resumes", err=True)
         sys.exit(130)
 
 
@@ -302,46 +286,40 @@ def _print(results: Results, style: str) -> None:
         return
     plan = results.plan
     measure, (_, _, label) = next(iter(plan.measures.items()))
-    found = results.summaries(measure)
+    found = results.summarise(measure)
     if not found:
-        raise PreselectError(f"{results.folder} holds no finished block yet")
-    unfinished = len(results.pending(plan))
+        raise ResultsError(f"{results.folder} holds no finished block yet")
+    unfinished = len(results.find_pending(plan))
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
-    cells = laid_out(plan, {key: _cell(summary) for key, summary in found.items()}, "–")
+    cells = lay_out(plan, {key: _format_summary(summary) for key, summary in found.items()}, "–")
     _print_table(f"{label} in the end, mean ± standard error (repetitions)", cells)
-    for name in results.ratios():
-        _print_table(name, ratio_table(results, name))
+    for name, values in results.compute_ratios().items():
+        _print_table(name, lay_out_ratios(plan, values))
 
 
 def _print_table(title: str, cells: list[list[str]]) -> None:
     header, *rows = cells
     table = Table()
     for place, name in enumerate(header):
-        table.add_column(name, justify="right" if place else "left")
+        table.add_column(Text(name), justify="right" if place else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # not markup: names may have brackets
     click.echo(title)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
-def _cell(summary: Summary) -> str:
+def _format_summary(summary: Summary) -> str:
     return f"{summary.mean:.1f} ± {summary.standard_error:.1f} ({summary.repetitions})"
 
 
 def _as_json(results: Results) -> dict[str, object]:
-    rows = [
-        {**setting._asdict(), "policy": policy, "measure": measure, **asdict(summary)}
-        for measure in results.plan.measures
-        for (setting, policy), summary in results.summaries(measure).items()
-    ]
-    paired = [row for measure in results.plan.measures for row in results.paired_rows(measure)]
-    tables = {"summary": rows, "ratios": results.ratio_rows(), "paired": paired}
     parameters = results.plan.as_json()
-    parameters["scenarios"] = parameters.pop("settings")  # the word of the option, and of what was printed before
-    return {"parameters": parameters, **{name: _plain(table) for name, table in tables.items()}}
+    parameters["scenarios"] = parameters.pop("settings")  # the word of the option
+    tables = make_tables(results)
+    return {"parameters": parameters, **{name: _drop_nan(tables[name]) for name in ("summary", "ratios", "paired")}}
 
 
-def _plain(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """JSON knows no NaN."""
+def _drop_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Replace NaN, which JSON does not have, by null."""
     return [{name: None if value != value else value for name, value in row.items()} for row in rows]

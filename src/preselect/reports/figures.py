@@ -60,15 +60,15 @@ def count_on_axes(panel: Any, *, vertical: bool = True) -> None:
         axis.set_major_locator(MaxNLocator(integer=True, nbins=6))
 
 
-def shorten_name(name: str) -> str:
-    r"""Make a name fit a legend: at most 28 characters, on one line, with no markup.
+def shorten_name(name: str, longest: int = _LONGEST_NAME) -> str:
+    r"""Make a name fit a legend: at most `longest` characters, on one line, with no markup.
 
     >>> shorten_name("_a $x$"), shorten_name("n" * 40)
     (' _a \\$x\\$', 'nnnnnnnnnnnnnn…nnnnnnnnnnnnn')
     """
     shown = "".join(letter if letter.isprintable() else "?" for letter in name)
-    if len(shown) > _LONGEST_NAME:
-        half = _LONGEST_NAME // 2
+    if len(shown) > longest:
+        half = longest // 2
         shown = f"{shown[:half]}…{shown[1 - half :]}"
     # legends leave out labels that begin with _, and text between dollars is set as a formula
     return (" " if shown.startswith("_") else "") + shown.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Figures of a study. Colours are Okabe and Ito's, made for colour-blind readers, and lines differ in dash too."""
+"""Figures of a study: for each measure, a panel per setting with the sums of every policy over the rounds."""
 
 import math
 from itertools import cycle
@@ -7,101 +7,135 @@ from typing import Any
 
 import numpy as np
 
+from preselect.files import write_whole
+from preselect.reports.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    VERMILION,
+    new_figure,
+    shorten_name,
+    to_png,
+    to_svg,
+)
+from preselect.study.plan import Setting
 from preselect.study.results import Results
 from preselect.study.statistics import standard_error
 
-_STYLES = {
-    "cppl": ("#D55E00", "-"),
-    "max-theta": ("#0072B2", (0, (5, 1))),
-    "epsilon-greedy": ("#009E73", "--"),
-    "mm": ("#E69F00", "-."),
+_WINE = "#882255"
+_LONG = (0, (5, 1))
+_STYLES: dict[str, tuple[str, Any]] = {
+    "cppl": (VERMILION, "-"),
+    "max-theta": (BLUE, _LONG),
+    "epsilon-greedy": (GREEN, "--"),
+    "mm": (ORANGE, "-."),
     "random": ("#999999", ":"),
-    "newton": ("#000000", "-"),
-    "thompson": ("#56B4E9", "-"),
-    "ofu-mnl": ("#CC79A7", "--"),
-    "ucb-mnl": ("#CC79A7", "-."),
-    "ts-mnl": ("#56B4E9", "-."),
-    "colstim": ("#E69F00", (0, (5, 1))),
-    "linucb": ("#009E73", ":"),
-    "epoch-greedy": ("#882255", "--"),
+    "newton": (BLACK, "-"),
+    "thompson": (SKY_BLUE, "-"),
+    "ofu-mnl": (PURPLE, "--"),
+    "ucb-mnl": (PURPLE, "-."),
+    "ts-mnl": (SKY_BLUE, "-."),
+    "colstim": (ORANGE, _LONG),
+    "linucb": (GREEN, ":"),
+    "epoch-greedy": (_WINE, "--"),
 }
-_SPARE_STYLES = [("#CC79A7", "-"), ("#56B4E9", "--"), ("#000000", "-."), ("#882255", ":"), ("#0072B2", ":")]
-_BASELINE_STYLES = [("#888888", (0, (1, 1))), ("#888888", (0, (3, 1, 1, 1))), ("#888888", (0, (6, 2)))]
+_SPARE_STYLES = [(PURPLE, "-"), (SKY_BLUE, "--"), (BLACK, "-."), (_WINE, ":"), (BLUE, ":")]
+_BASELINE_STYLES = [(GREY, (0, (1, 1))), (GREY, (0, (3, 1, 1, 1))), (GREY, (0, (6, 2)))]
+_LONGEST_NAME = 60
 
 
-def styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
-    """Colour and dash of each policy: the same in every figure unless it has parameters of its own."""
-    spare = cycle(_SPARE_STYLES)
-    return {policy: _STYLES.get(policy) or next(spare) for policy in policies}
+def write_figures(results: Results) -> list[Path]:
+    """Draw the figure of each measure, as PNG and as SVG, into the folder of the results.
+
+    Parameters
+    ----------
+    results : Results
+        What to draw; settings and policies without a finished block are left out.
+    """
+    written = []
+    for measure in results.plan.measures:
+        figure = _draw(results, measure)
+        for suffix, save in (("png", to_png), ("svg", to_svg)):
+            written.append(results.folder / f"{name_figure(measure)}.{suffix}")
+            write_whole(written[-1], save(figure))
+    return written
 
 
-def figure(results: Results, measure: str) -> Any:
-    """Means of what adds up, with standard errors, one panel per setting, on a logarithmic scale."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+def name_figure(measure: str) -> str:
+    """Return the file name of a measure's figure, without suffix.
 
-    plan, curves = results.plan, results.load(measure)
+    >>> name_figure("top_k")
+    'top-k'
+    """
+    return measure.replace("_", "-")
+
+
+def _draw(results: Results, measure: str) -> Any:
+    """Draw means with standard errors on a logarithmic scale."""
+    plan = results.plan
     columns = min(3, len(plan.settings))
-    lines = math.ceil(len(plan.settings) / columns)
-    with mpl.rc_context({"svg.hashsalt": "preselect", "font.size": 9}):
-        drawing = Figure(figsize=(max(6.0, 3.5 * columns), 2.5 * lines + 1.2), layout="constrained")
-        panels = drawing.subplots(lines, columns, squeeze=False, sharey=plan.shares_scale and "row")
+    rows = math.ceil(len(plan.settings) / columns)
+    with new_figure(max(6.0, 3.5 * columns), 2.5 * rows + 1.2) as figure:
+        panels = figure.subplots(rows, columns, squeeze=False, sharey=plan.shares_scale and "row")
         for place, setting in enumerate(plan.settings):
-            panel, rounds = panels[place // columns, place % columns], plan.checkpoints(setting)
-            for (name, total), (colour, dash) in zip(
-                plan.baselines(setting, measure).items(), cycle(_BASELINE_STYLES), strict=False
-            ):
-                panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
-            for policy, (colour, dash) in styles(plan.policies).items():
-                values = curves.get((setting, policy))
-                if values is None:
-                    continue
-                mean, error = values.mean(axis=0), np.nan_to_num(standard_error(values))
-                panel.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.6, label=policy)
-                panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.35, lw=0)
-            panel.set_yscale("log")
-            panel.set_xlim(0, rounds[-1])
-            panel.set_title(plan.describe(setting), fontsize=9)
-            panel.grid(alpha=0.3)
+            panel = panels[place // columns, place % columns]
+            _draw_panel(panel, results, setting, measure)
             if place % columns == 0:
                 panel.set_ylabel(plan.measures[measure].label)
             if place + columns >= len(plan.settings):
                 panel.set_xlabel("round")
         for panel in panels.ravel()[len(plan.settings) :]:
             panel.remove()
-        for panel in drawing.axes:  # cut below only when all lines are there, because rows may share their scale
-            panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))
-        labels = {
-            policy: handle
-            for panel in drawing.axes
-            for handle, policy in zip(*panel.get_legend_handles_labels(), strict=True)
-        }
-        drawing.legend(
-            labels.values(), labels, loc="outside lower center", ncols=min(5, max(1, len(labels))), frameon=False
-        )
-        repetitions = max((len(values) for values in curves.values()), default=0)
-        drawing.suptitle(
-            f"{plan.about}\nmean ± standard error of {repetitions} repetitions, log scale",
-            fontsize=10,
-        )
-    return drawing
+        _finish(figure, results, measure)
+    return figure
 
 
-def write_figures(results: Results) -> list[Path]:
-    """The figure of each measure as PNG and SVG."""
-    written = []
-    for measure in results.plan.measures:
-        drawing = figure(results, measure)
-        for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
-            written.append(results.folder / f"{file_name(measure)}.{suffix}")
-            drawing.savefig(written[-1], **options)
-    return written
+def _draw_panel(panel: Any, results: Results, setting: Setting, measure: str) -> None:
+    rounds = results.space_checkpoints(setting)
+    baselines = results.find_facts(setting).baselines.get(measure, {})
+    for (name, total), (colour, dash) in zip(baselines.items(), cycle(_BASELINE_STYLES), strict=False):
+        panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
+    curves = results.load(measure)
+    for policy, style in _choose_styles(results.plan.policies).items():
+        if (setting, policy) in curves:
+            _draw_policy(panel, rounds, curves[setting, policy], policy, style)
+    panel.set_yscale("log")
+    panel.set_xlim(0, rounds[-1])
+    panel.set_title(_shorten(results.plan.describe_setting(setting)), fontsize=9)
+    panel.grid(alpha=0.3)
 
 
-def file_name(measure: str) -> str:
-    """Name of a measure's figure, without suffix.
+def _draw_policy(panel: Any, rounds: Any, curves: Any, policy: str, style: tuple[str, Any]) -> None:
+    colour, dash = style
+    mean, error = curves.mean(axis=0), np.nan_to_num(standard_error(curves))
+    panel.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.6, label=_shorten(policy))
+    panel.fill_between(rounds, np.maximum(mean - error, 1e-9), mean + error, color=colour, alpha=0.35, lw=0)
 
-    >>> file_name("top_k")
-    'top-k'
-    """
-    return measure.replace("_", "-")
+
+def _choose_styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
+    """Choose colour and dash of each policy: the same in every figure, except for policies with parameters."""
+    spare = cycle(_SPARE_STYLES)
+    return {policy: _STYLES.get(policy) or next(spare) for policy in policies}
+
+
+def _finish(figure: Any, results: Results, measure: str) -> None:
+    """Cut the panels below, now that every line is there (panels of a row may share their scale); legend and title."""
+    for panel in figure.axes:
+        panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))
+    handles = {
+        label: handle for panel in figure.axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles, loc="outside lower center", ncols=min(5, max(1, len(handles))), frameon=False
+    )
+    plan, repetitions = results.plan, max(map(len, results.load(measure).values()), default=0)
+    about = plan.describe(results.find_facts(plan.settings[0]).rounds).replace("$", r"\$")
+    figure.suptitle(f"{about}\nmean ± standard error of {repetitions} repetitions, log scale", fontsize=10)
+
+
+def _shorten(name: str) -> str:
+    return shorten_name(name, _LONGEST_NAME)

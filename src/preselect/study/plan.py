@@ -1,7 +1,7 @@
-"""What a study is to compute: settings × policies × blocks of repetitions, each with seeds of its own.
+"""What a study computes: settings × policies × blocks of repetitions, each repetition with seeds of its own.
 
-What a setting is, and how one repetition of a policy in it is played, differs from study to study: see the plans in
-`synthetic`, `saps` and `aslib` beside this file.
+What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`
+and `aslib` beside this file. A plan is a plain value. It reads its data only in `check` and when rounds are played.
 """
 
 import hashlib
@@ -18,28 +18,71 @@ from preselect.environments import Environment
 from preselect.errors import InputError
 from preselect.policies import registry
 
-CURVE_POINTS = 200
+_CURVE_POINTS = 200
 
-Setting: TypeAlias = Any  # a NamedTuple of plain values with k among them; what it holds is the plan's business
+Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest depends on the study
 
 
 class Measure(NamedTuple):
-    """Something that adds up over the rounds, by which policies are judged: less is better."""
+    """A quantity that is summed over the rounds and by which policies are judged; less is better.
+
+    Parameters
+    ----------
+    title : str
+        Heading of its section in the report.
+    meaning : str
+        What one round adds to it, in half a sentence.
+    label : str
+        Label of the figure's vertical axis.
+
+    """
 
     title: str
     meaning: str
     label: str
 
 
+class Facts(NamedTuple):
+    """What must be known about a setting's data to show results; kept with them, because data may move.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds of a repetition.
+    baselines : dict of dict of float, default {}
+        By measure and name: the total, over all rounds, of a choice that learns nothing.
+
+    """
+
+    rounds: int
+    baselines: dict[str, dict[str, float]] = {}  # noqa: RUF012 (a NamedTuple's default, never changed)
+
+
 @dataclass(frozen=True)
 class Plan(ABC):
-    """All parameters of a study. Those in `identity` decide what a repetition gives; the others, how many there are."""
+    """All parameters of a study. Those in `identity` determine each repetition; the others, how many there are.
+
+    Parameters
+    ----------
+    settings : tuple
+        The settings in which every policy is played.
+    policies : tuple of str
+        Policies as `preselect.policies.registry` reads them; the first is compared with the others.
+    repetitions : int
+        Repetitions of each policy in each setting, at least 1.
+    seed : int
+        Determines everything random; 0 or more.
+    block : int
+        Repetitions that are computed and written together, at least 1.
+
+    """
 
     kind: ClassVar[str]
     title: ClassVar[str]
     heading: ClassVar[str]  # of a column of settings
     measures: ClassVar[dict[str, Measure]]
-    kinds: ClassVar[dict[str, type["Plan"]]] = {}
+    setting_type: ClassVar[type[Any]]
+    shares_scale: ClassVar[bool] = True  # whether the numbers in the panels of one row of a figure are comparable
 
     settings: tuple[Setting, ...]
     policies: tuple[str, ...]
@@ -47,87 +90,78 @@ class Plan(ABC):
     seed: int
     block: int
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        Plan.kinds[cls.kind] = cls
-
     def __post_init__(self) -> None:
         if not self.settings or not self.policies:
             raise InputError("a study needs at least one setting and one policy")
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+                raise InputError(f"{name} is {getattr(self, name)}; a study needs at least 1")
         if self.seed < 0:
-            raise InputError(f"seed must not be negative, got {self.seed}")
+            raise InputError(f"seed is {self.seed}; use a non-negative integer")
 
     @property
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """What must agree for results to belong together, as plain values."""
+        """The parameters that must agree for results to belong together, as plain values."""
 
     @abstractmethod
-    def horizon_of(self, setting: Setting) -> int:
-        """Rounds of a repetition."""
+    def count_rounds(self, setting: Setting) -> int:
+        """Return the number of rounds of a repetition."""
 
     @abstractmethod
-    def features_of(self, setting: Setting) -> int:
-        """Number of joint features."""
+    def count_features(self, setting: Setting) -> int:
+        """Return the number of joint features."""
 
     @abstractmethod
-    def environment(self, setting: Setting, seed: np.random.SeedSequence) -> Environment:
-        """The rounds of one repetition."""
+    def make_environment(self, setting: Setting, seed: np.random.SeedSequence) -> Environment:
+        """Return the rounds of one repetition."""
 
     @abstractmethod
-    def command(self, folder: str) -> str:
-        """The command that computes this study again."""
+    def describe(self, rounds: int) -> str:
+        """Say in a few words what was varied and how, for figures and reports; `rounds` are those of a repetition."""
 
-    @property
-    @abstractmethod
-    def about(self) -> str:
-        """What was varied and how, in a few words, for figures and reports."""
+    def describe_setting(self, setting: Setting) -> str:
+        """Return the title of a setting's panel in figures."""
+        return str(setting)
 
-    @classmethod
-    @abstractmethod
-    def from_json(cls, parameters: dict[str, Any]) -> Self:
-        """The plan that `as_json` gave."""
-
-    shares_scale: ClassVar[bool] = True  # whether the panels of a figure's row have comparable numbers
-
-    def baselines(self, setting: Setting, measure: str) -> dict[str, float]:  # noqa: ARG002
-        """What choices that learn nothing add up to over the rounds, where it can be computed."""
+    def compute_baselines(self, setting: Setting) -> dict[str, dict[str, float]]:  # noqa: ARG002
+        """Return totals, by measure and name, of choices that learn nothing, where they can be computed."""
         return {}
 
-    def ratios(self, setting: Setting, total: float) -> dict[str, float]:  # noqa: ARG002
-        """A total of the first measure in units of its baselines, where there is a usual way to say it."""
+    def compute_ratios(self, facts: Facts, total: float) -> dict[str, float]:  # noqa: ARG002
+        """Return a total of the first measure relative to the baselines, where there is a customary way to do so."""
         return {}
 
-    def describe(self, setting: Setting) -> str:
-        """A setting as a figure's title."""
-        return ", ".join(f"{name} = {value}" for name, value in setting._asdict().items())
+    def gather_facts(self, setting: Setting) -> Facts:
+        """Read from the data what is needed to show results without them."""
+        return Facts(self.count_rounds(setting), self.compute_baselines(setting))
 
     def check(self) -> None:
-        """Make every policy once, so that one that cannot be made is found out before anything is computed."""
+        """Read the data and construct every policy once, so that mistakes are found before anything is computed."""
+        for setting in self.settings:
+            self._check_setting(setting)
         for policy in self.policies:
             make, parameters = registry.parse(policy)
             for setting in self.settings:
                 try:
-                    make(**{"d": self.features_of(setting), "seed": 0, **parameters})
+                    make(**{"d": self.count_features(setting), "seed": 0, **parameters})
                 except TypeError as error:
-                    raise InputError(f"policy {policy} must take d and seed and its parameters, got {error}") from None
+                    raise InputError(
+                        f"policy {policy} cannot be made with d, seed and its parameters: {error}"
+                    ) from None
 
-    def checkpoints(self, setting: Setting) -> NDArray[np.int64]:
-        """Rounds at which the sums are kept."""
-        return checkpoints(self.horizon_of(setting))
+    def _check_setting(self, setting: Setting) -> None:  # noqa: B027 (not every study has data)
+        """Compare a setting with its data."""
 
-    def tasks(self) -> Iterator["Task"]:
-        """Block after block: all policies and settings have some repetitions before any has all."""
+    def make_tasks(self) -> Iterator["Task"]:
+        """Yield the blocks so that every policy and setting has some repetitions before any has all."""
         for first in range(0, self.repetitions, self.block):
             for setting in self.settings:
                 for policy in self.policies:
                     yield Task(self, setting, policy, first, min(first + self.block, self.repetitions))
 
-    def joined(self, other: Self) -> Self:
-        """This plan with the settings, policies and repetitions of another one of the same identity added."""
+    def join(self, other: Self) -> Self:
+        """Return this plan with the settings, policies and repetitions of another of the same identity added."""
         return replace(
             self,
             settings=tuple(dict.fromkeys(self.settings + other.settings)),
@@ -136,40 +170,50 @@ class Plan(ABC):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """All parameters as plain values."""
+        """Return all parameters as plain values."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, parameters: dict[str, Any]) -> Self:
+        """Return the plan with the parameters that `as_json` gave."""
+        settings = tuple(cls.setting_type(*values) for values in parameters["settings"])
+        return cls(**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
 
 
 @dataclass(frozen=True)
 class Task:
-    """A block of repetitions of one policy in one setting: what is computed, written and lost as a whole."""
+    """A block of repetitions of one policy in one setting: computed, written and lost as a whole."""
 
     plan: Plan
     setting: Setting
     policy: str
     first: int
-    last: int
+    last: int  # exclusive
+
+    def __str__(self) -> str:
+        return f"{self.policy} {self.setting}"
 
     @property
     def file(self) -> str:
         """Name of its file in the folder of blocks."""
         digest = hashlib.sha256(self.policy.encode()).hexdigest()[:8]
         where = "-".join(f"{name}{value}" for name, value in self.setting._asdict().items())
-        return f"{_plain(where)}/{_plain(self.policy)}-{digest}/{self.first:05d}-{self.last:05d}.npz"
+        return f"{_simplify(where)}/{_simplify(self.policy)}-{digest}/{self.first:05d}-{self.last:05d}.npz"
 
+    @property
     def header(self) -> dict[str, Any]:
-        """What it is, as plain values."""
+        """Everything that determines the block, as plain values."""
         block = {"policy": self.policy, "first": self.first, "last": self.last}
-        return {"study": self.plan.kind, **self.plan.identity, "scenario": list(self.setting), **block}
+        return {"study": self.plan.kind, **self.plan.identity, "setting": list(self.setting), **block}
 
-    def seeds(self, repetition: int) -> tuple[np.random.SeedSequence, int]:
-        """Seeds of the environment and of the policy: the same for every policy (common random numbers)."""
+    def make_seeds(self, repetition: int) -> tuple[np.random.SeedSequence, int]:
+        """Return the seeds of environment and policy: the same for every policy (common random numbers)."""
         numbers = [value if isinstance(value, int) else _digest(value) for value in self.setting]
         environment, policy = np.random.SeedSequence((self.plan.seed, *numbers, repetition)).spawn(2)
         return environment, int(policy.generate_state(1)[0])
 
 
-def _plain(text: str) -> str:
+def _simplify(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
@@ -177,15 +221,6 @@ def _digest(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
-def checkpoints(horizon: int) -> NDArray[np.int64]:
-    """At most CURVE_POINTS rounds, evenly spaced, the last one included."""
-    return np.unique(np.linspace(1, horizon, min(horizon, CURVE_POINTS)).round().astype(np.int64))
-
-
-def options(plan: Plan, defaults: Plan | type[Plan], **named: str) -> list[str]:
-    """Command-line options for the parameters of a plan that differ from its defaults: option by name of parameter."""
-    return [
-        f"--{option} {getattr(plan, name)}"
-        for name, option in named.items()
-        if getattr(plan, name) != getattr(defaults, name)
-    ]
+def space_checkpoints(rounds: int) -> NDArray[np.int64]:
+    """Return the rounds at which sums are kept: at most 200, evenly spaced, the last one included."""
+    return np.unique(np.linspace(1, rounds, min(rounds, _CURVE_POINTS)).round().astype(np.int64))

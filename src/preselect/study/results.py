@@ -1,112 +1,169 @@
-"""Results of a study on disk: a manifest, one file per finished block, and what is derived from them.
+"""Results of a study in a folder: a manifest, one file per finished block, and what is derived from them.
 
-manifest.json    version, parameters, seeds, software
+manifest.json    version, parameters, facts about the data, the command to compute it again, software
 blocks/          one file per (setting, policy, block of repetitions), written when it is finished
-curves.npz       what was measured, summed up to the checkpoints, arranged by setting and policy
+curves.npz       what was measured, summed up to the checkpoints, by setting and policy
 summary.csv      the sums at the horizon, one row per setting and policy
-ratios.csv       the same in units of baselines, for studies that have a usual way to say it
+ratios.csv       the same relative to baselines, for studies in which that is customary
 paired.csv       the first policy compared with each other one, on common random numbers
-timing.csv       µs per round; the one file that differs from run to run
+timing.csv       µs per round; the only table that differs from run to run
+*.png, *.svg     a figure for each measure
+report.html      all of it on one page
 """
 
-import csv
 import json
-import os
-import platform
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-import preselect
 from preselect import state
-from preselect.errors import ResultsError, StateFileError
-from preselect.policies import registry
-from preselect.study.plan import Plan, Setting, Task
+from preselect.errors import InputError, ResultsError, StateFileError
+from preselect.study.manifest import Manifest
+from preselect.study.plan import Facts, Plan, Setting, Task, space_checkpoints
 from preselect.study.play import Repetition
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
-KIND = "StudyBlock"
-Key: TypeAlias = tuple[Setting, str]
+_KIND = "StudyBlock"
+_OURS = ("blocks", "curves.npz", "summary.csv", "ratios.csv", "paired.csv", "timing.csv", "report.html")
+_Key: TypeAlias = tuple[Setting, str]
+_Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Finished:
-    """What is there of one policy in one setting: which repetitions, and arrays with a row for each of them."""
+class _Finished:
+    """The finished repetitions of one policy in one setting, and arrays with a row for each of them."""
 
     repetitions: NDArray[np.int64]
-    arrays: dict[str, NDArray[Any]]
+    arrays: _Arrays
 
 
 class Results:
-    """A folder and the plan whose results it holds, whole or in part."""
+    """The results of a study in a folder, complete or in part. Use `create` or `open`.
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    manifest : Manifest
+        What they are results of.
+
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        self.plan = plan
-        self._finished: dict[Key, Finished] | None = None
+        self.manifest = manifest
+        self._finished: dict[_Key, _Finished] | None = None
 
     @classmethod
-    def create(cls, folder: Path, plan: Plan) -> "Results":
-        """Use a folder for a plan: a new one, or one that holds results of the same kind, to which these are added."""
+    def create(cls, folder: Path, plan: Plan) -> Self:
+        """Prepare a folder for a plan; if it holds results of the same study, the plan is added to them.
+
+        Parameters
+        ----------
+        folder : Path
+            A folder, made if it is not there. It may hold results of a study with the same `identity`, finished or
+            not, but no other file with the name of one of ours.
+        plan : Plan
+            What is to be computed. Its data are read and its policies constructed, to find mistakes early.
+
+        """
         plan.check()
-        sources = {policy: registry.digest_source(policy) for policy in plan.policies if registry.digest_source(policy)}
-        manifest = folder / "manifest.json"
-        if manifest.exists():
-            kept = _read(manifest)
-            _check_same(folder, kept, plan, sources)
-            sources = {**kept.get("sources", {}), **sources}
-            plan = plan.joined(cls.open(folder).plan)
+        manifest = Manifest.gather(plan)
+        if (folder / "manifest.json").exists():
+            manifest = manifest.join(folder)
+        else:
+            _refuse_foreign_files(folder)
         try:
             (folder / "blocks").mkdir(parents=True, exist_ok=True)
-            _write(manifest, json.dumps(_manifest(plan, sources), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise ResultsError(f"cannot write results to {folder}: {error.strerror or error}") from None
-        return cls(folder, plan)
+        results = cls(folder, manifest)
+        results._write_manifest()
+        return results
 
     @classmethod
-    def open(cls, folder: Path) -> "Results":
-        """The results in a folder."""
-        manifest = _read(folder / "manifest.json")
-        try:
-            return cls(folder, Plan.kinds[manifest["study"]].from_json(manifest["parameters"]))
-        except (TypeError, KeyError) as error:
-            raise ResultsError(f"{folder / 'manifest.json'} is not one of this version: {error}") from None
+    def open(cls, folder: Path) -> Self:
+        """Open the results in a folder; the data of the study need not be there any more.
 
-    def finished(self) -> dict[Key, Finished]:
-        """All repetitions that are there, read once; blocks that cannot be read or hold something else do not count."""
+        Parameters
+        ----------
+        folder : Path
+            A folder with a manifest.json.
+
+        """
+        return cls(folder, Manifest.read(folder))
+
+    @property
+    def plan(self) -> Plan:
+        """Everything that was to be computed in this folder."""
+        return self.manifest.plan
+
+    def record_command(self, command: str) -> None:
+        """Keep the command that computes the study again, for the report."""
+        self.manifest = replace(self.manifest, command=command)
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        try:
+            self.manifest.write(self.folder)
+        except InputError as error:
+            raise ResultsError(f"cannot write results to {self.folder}: {error}") from None
+
+    def find_facts(self, setting: Setting) -> Facts:
+        """Return what is known about a setting's data; where results do not say it yet, the data are read."""
+        if setting not in self.manifest.facts:
+            try:
+                self.manifest.facts[setting] = self.plan.gather_facts(setting)
+            except (InputError, OSError) as error:
+                raise ResultsError(
+                    f"{self.folder} does not describe the data of {setting}, and they cannot be read ({error}); "
+                    "move them back to where they were, or compute the study again"
+                ) from None
+        return self.manifest.facts[setting]
+
+    def space_checkpoints(self, setting: Setting) -> NDArray[np.int64]:
+        """Return the rounds at which sums are kept."""
+        return space_checkpoints(self.find_facts(setting).rounds)
+
+    def read_finished(self) -> dict[_Key, _Finished]:
+        """Read all finished repetitions, once; blocks that are damaged or hold something else do not count."""
         if self._finished is None:
-            self._finished = {}
-            for setting in self.plan.settings:
-                for policy in self.plan.policies:
-                    blocks = self._blocks(Task(self.plan, setting, policy, 0, 1))
-                    if blocks:
-                        self._finished[setting, policy] = _joined(blocks)
+            keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies]
+            blocks = {key: self._read_blocks(Task(self.plan, *key, 0, 1)) for key in keys}
+            self._finished = {key: _join(found) for key, found in blocks.items() if found}
         return self._finished
 
-    def _blocks(self, task: Task) -> list[tuple[int, dict[str, NDArray[Any]]]]:
-        """First repetition and arrays of each block of a policy in a setting."""
-        found = []
-        for path in sorted((self.folder / "blocks" / task.file).parent.glob("[0-9]*.npz")):
-            try:
-                file = state.read(path).expect(KIND)
-                first, last = file.header["task"]["first"], file.header["task"]["last"]
-                same = file.header["task"] == json.loads(json.dumps(replace(task, first=first, last=last).header()))
-                shape = (last - first, len(self.plan.checkpoints(task.setting)))
-                if same and all(file.arrays[measure].shape == shape for measure in self.plan.measures):
-                    found.append((int(first), file.arrays))
-            except (StateFileError, KeyError, TypeError):
-                continue
-        return found
+    def _read_blocks(self, task: Task) -> list[tuple[int, _Arrays]]:
+        """Read the blocks of a policy in a setting: the first repetition and the arrays of each."""
+        paths = sorted((self.folder / "blocks" / task.file).parent.glob("[0-9]*.npz"))
+        shape = len(self.space_checkpoints(task.setting)) if paths else 0
+        return [block for path in paths if (block := self._read_block(path, task, shape))]
 
-    def pending(self, plan: Plan) -> list[Task]:
-        """What of a plan is not there yet."""
-        finished, tasks = self.finished(), []
-        for task in plan.tasks():
+    def _read_block(self, path: Path, task: Task, points: int) -> tuple[int, _Arrays] | None:
+        try:
+            file = state.read(path).expect(_KIND)
+            header = {"setting" if name == "scenario" else name: value for name, value in file.header["task"].items()}
+            first, last = header["first"], header["last"]
+            same = header == json.loads(json.dumps(replace(task, first=first, last=last).header))
+            shapes = {file.arrays[measure].shape for measure in self.plan.measures}
+            return (int(first), file.arrays) if same and shapes == {(last - first, points)} else None
+        except (StateFileError, KeyError, TypeError, AttributeError):
+            return None
+
+    def find_pending(self, plan: Plan) -> list[Task]:
+        """Return the tasks of a plan that are not finished.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan of these results, or a part of it.
+
+        """
+        finished, tasks = self.read_finished(), []
+        for task in plan.make_tasks():
             have = finished.get((task.setting, task.policy))
             missing = sorted(set(range(task.first, task.last)) - set(have.repetitions.tolist() if have else ()))
             if missing:
@@ -114,7 +171,16 @@ class Results:
         return tasks
 
     def write_block(self, task: Task, repetitions: list[Repetition]) -> None:
-        """Keep a finished block, whole or not at all."""
+        """Write a finished block, whole or not at all.
+
+        Parameters
+        ----------
+        task : Task
+            What was computed.
+        repetitions : list of Repetition
+            Its repetitions, in order.
+
+        """
         self._finished = None
         path = self.folder / "blocks" / task.file
         arrays = {name: np.array([one.sums[name] for one in repetitions]) for name in self.plan.measures}
@@ -122,87 +188,77 @@ class Results:
         arrays["seconds"] = np.array([one.seconds for one in repetitions])
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            state.write(path, KIND, {"task": task.header()}, arrays)
+            state.write(path, _KIND, {"task": task.header}, arrays)
         except OSError as error:
             raise ResultsError(f"cannot write results to {path}: {error.strerror or error}") from None
 
-    def load(self, name: str) -> dict[Key, NDArray[Any]]:
-        """One array of all that is finished, a row for each repetition."""
-        return {key: found.arrays[name] for key, found in self.finished().items()}
+    def load(self, name: str) -> dict[_Key, NDArray[Any]]:
+        """Return one array of every finished policy and setting, with a row for each repetition.
 
-    def summaries(self, measure: str) -> dict[Key, Summary]:
-        """The sum at the horizon."""
+        Parameters
+        ----------
+        name : str
+            A measure, "seconds" or "policy_seconds".
+
+        """
+        return {key: found.arrays[name] for key, found in self.read_finished().items()}
+
+    def summarise(self, measure: str) -> dict[_Key, Summary]:
+        """Summarise the sums at the horizon over the repetitions.
+
+        Parameters
+        ----------
+        measure : str
+            A key of `plan.measures`.
+
+        """
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 
-    def comparisons(self, measure: str) -> dict[Key, PairedComparison]:
-        """The first policy against each other one, over the repetitions that both have."""
-        finished, found = self.finished(), {}
-        for setting in self.plan.settings:
-            for policy in self.plan.policies[1:]:
-                one, other = finished.get((setting, self.plan.policies[0])), finished.get((setting, policy))
-                if one and other:
-                    _, here, there = np.intersect1d(one.repetitions, other.repetitions, return_indices=True)
-                    if len(here):
-                        ends = one.arrays[measure][here, -1], other.arrays[measure][there, -1]
-                        found[setting, policy] = compare(*ends)
-        return found
+    def compare(self, measure: str) -> dict[_Key, PairedComparison]:
+        """Compare the first policy with each other one, over the repetitions that both have.
 
-    def ratios(self) -> dict[str, dict[Key, float]]:
-        """The first measure's means in units of baselines, by the name of the ratio."""
-        found: dict[str, dict[Key, float]] = {}
-        for (setting, policy), summary in self.summaries(next(iter(self.plan.measures))).items():
-            for name, value in self.plan.ratios(setting, summary.mean).items():
+        Parameters
+        ----------
+        measure : str
+            A key of `plan.measures`.
+
+        """
+        keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies[1:]]
+        pairs = {key: self._pair(measure, *key) for key in keys}
+        return {key: compare(*ends) for key, ends in pairs.items() if len(ends[0])}
+
+    def _pair(self, measure: str, setting: Setting, policy: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the sums at the horizon of the first policy and of another, for the repetitions that both have."""
+        first, other = (self.read_finished().get((setting, name)) for name in (self.plan.policies[0], policy))
+        if first is None or other is None:
+            return np.empty(0), np.empty(0)
+        _, here, there = np.intersect1d(first.repetitions, other.repetitions, return_indices=True)
+        return first.arrays[measure][here, -1], other.arrays[measure][there, -1]
+
+    def compute_ratios(self) -> dict[str, dict[_Key, float]]:
+        """Return the means of the first measure relative to baselines, by the name of the ratio."""
+        found: dict[str, dict[_Key, float]] = {}
+        for (setting, policy), summary in self.summarise(next(iter(self.plan.measures))).items():
+            for name, value in self.plan.compute_ratios(self.find_facts(setting), summary.mean).items():
                 found.setdefault(name, {})[setting, policy] = value
         return found
 
-    def ratio_rows(self) -> list[dict[str, Any]]:
-        """The ratios, one row each."""
-        return [
-            {**setting._asdict(), "policy": policy, "ratio": name, "value": value}
-            for name, values in self.ratios().items()
-            for (setting, policy), value in values.items()
-        ]
-
-    def costs(self) -> dict[Key, tuple[float, float]]:
-        """µs per round, of the policy alone and with the loop around it."""
+    def compute_costs(self) -> dict[_Key, tuple[float, float]]:
+        """Return µs per round, of the policy alone and with the loop around it."""
         policy, whole = self.load("policy_seconds"), self.load("seconds")
-        scale = {key: 1e6 / self.plan.horizon_of(key[0]) for key in policy}
+        scale = {key: 1e6 / self.find_facts(key[0]).rounds for key in policy}
         return {key: (scale[key] * float(policy[key].mean()), scale[key] * float(whole[key].mean())) for key in policy}
 
-    def write_tables(self) -> None:
-        """Write what is derived from the blocks: curves, summary, paired comparisons, timing."""
-        curves: dict[str, NDArray[Any]] = {}
-        summary, paired, timing = [], [], []
-        for measure in self.plan.measures:
-            for (setting, policy), values in self.load(measure).items():
-                where = ",".join(map(str, setting))
-                curves[f"rounds|{where}"] = self.plan.checkpoints(setting)
-                curves[f"{measure}|{where}|{policy}"] = values
-            for (setting, policy), found in self.summaries(measure).items():
-                summary.append({**setting._asdict(), "policy": policy, "measure": measure, **asdict(found)})
-            paired += self.paired_rows(measure)
-        for (setting, policy), (alone, whole) in self.costs().items():
-            timing.append({**setting._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)})
-        state.write(self.folder / "curves.npz", "StudyCurves", {"parameters": self.plan.as_json()}, curves)
-        for name, rows in (("summary", summary), ("ratios", self.ratio_rows()), ("paired", paired), ("timing", timing)):
-            _write_csv(self.folder / f"{name}.csv", rows)
 
-    def paired_rows(self, measure: str) -> list[dict[str, Any]]:
-        """The paired comparisons, one row each."""
-        return [
-            {
-                **setting._asdict(),
-                "policy": self.plan.policies[0],
-                "against": policy,
-                "measure": measure,
-                **asdict(found),
-            }
-            for (setting, policy), found in self.comparisons(measure).items()
-        ]
+def _refuse_foreign_files(folder: Path) -> None:
+    """Never write over what somebody else has put into the folder."""
+    for name in _OURS:
+        if (folder / name).exists():
+            raise ResultsError(f"{folder} has no manifest.json but a {name} that is not ours; choose another folder")
 
 
-def _joined(blocks: list[tuple[int, dict[str, NDArray[Any]]]]) -> Finished:
-    """The repetitions of some blocks in order; of one that is there twice, the last block's."""
+def _join(blocks: list[tuple[int, _Arrays]]) -> _Finished:
+    """Put the repetitions of blocks in order; of one that is there twice, take the last block's."""
     place = {
         first + row: (block, row)
         for block, (first, arrays) in enumerate(blocks)
@@ -210,71 +266,4 @@ def _joined(blocks: list[tuple[int, dict[str, NDArray[Any]]]]) -> Finished:
     }
     order = sorted(place)
     arrays = {name: np.array([blocks[place[r][0]][1][name][place[r][1]] for r in order]) for name in blocks[0][1]}
-    return Finished(np.array(order), arrays)
-
-
-def _manifest(plan: Plan, sources: dict[str, str]) -> dict[str, Any]:
-    return {
-        "format": "preselect-study",
-        "study": plan.kind,
-        "version": preselect.__version__,
-        "parameters": plan.as_json(),
-        "sources": sources,
-        "software": {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__},
-        "machine": {"platform": platform.platform(), "processors": os.cpu_count()},
-    }
-
-
-def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan, sources: dict[str, str]) -> None:
-    version = manifest.get("version")
-    if version != preselect.__version__:
-        raise ResultsError(
-            f"{folder} holds results of preselect {version}, this is {preselect.__version__}; choose another folder"
-        )
-    if manifest.get("study") != plan.kind:
-        raise ResultsError(f"{folder} holds results of another study, {manifest.get('study')}; choose another folder")
-    for name, value in plan.identity.items():
-        kept = manifest["parameters"].get(name)
-        if kept != value:
-            raise ResultsError(f"{folder} holds results with {name}={kept}, asked for {value}; choose another folder")
-    for policy, source in sources.items():
-        if manifest.get("sources", {}).get(policy, source) != source:
-            raise ResultsError(
-                f"{folder} holds results of another {policy}, it has changed since; choose another folder"
-            )
-
-
-def _read(manifest: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(manifest.read_text())
-    except FileNotFoundError:
-        raise ResultsError(f"{manifest.parent} holds no results of a study: there is no {manifest.name}") from None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"cannot read {manifest}: {error}") from None
-    if (
-        not isinstance(content, dict)
-        or content.get("format") != "preselect-study"
-        or not isinstance(content.get("parameters"), dict)
-    ):
-        raise ResultsError(f"{manifest} is not the manifest of a study")
-    if "scenarios" in content["parameters"]:  # as settings were called before
-        content["parameters"]["settings"] = content["parameters"].pop("scenarios")
-    return content
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a text file whole."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text)
-    temporary.replace(path)
-
-
-def _write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    rows = list(rows)
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w", newline="") as file:
-        if rows:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    temporary.replace(path)
+    return _Finished(np.array(order), arrays)

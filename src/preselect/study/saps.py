@@ -2,18 +2,25 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from preselect.environments import Environment, RuntimeReplay, RuntimeTable, regret_baselines
 from preselect.errors import InputError
-from preselect.study.plan import Plan, options
+from preselect.study.plan import Plan
 from preselect.study.synthetic import REGRETS
 
 
 class SapsSetting(NamedTuple):
-    """k to choose."""
+    """How many parametrizations run on each instance.
+
+    Parameters
+    ----------
+    k : int
+        Parametrizations to choose, fewer than the table has.
+
+    """
 
     k: int
 
@@ -21,94 +28,86 @@ class SapsSetting(NamedTuple):
         return f"k = {self.k}"
 
 
-DEFAULT_POLICIES = ("newton", "newton(choose='cover')", "cppl", "max-theta", "epsilon-greedy", "mm")
-
-
-@cache
-def _load_table(folder: str | None) -> RuntimeTable:
-    """The table in a folder, or the shipped one; read once."""
-    return RuntimeTable.read_shipped() if folder is None else RuntimeTable.read(folder)
-
-
-@cache
-def _compute_baselines(folder: str | None, scale: float, k: int) -> dict[str, dict[str, float]]:
-    """Total regret of choices that learn nothing, by name and measure; computed once."""
-    return regret_baselines(_load_table(folder).log_utilities(scale), k)
-
-
 @dataclass(frozen=True)
 class SapsPlan(Plan):
-    """Every instance of a table once, in random order; regret of utilities exp(-λ R)."""
+    """The paper's second study: every instance of a table once, in random order; regret of utilities exp(-λ seconds).
+
+    Parameters
+    ----------
+    settings : tuple of SapsSetting, default k = 3, 5 and 10
+        Numbers of parametrizations to choose.
+    policies : tuple of str, default newton, newton with cover, and the paper's four
+        Policies; the first is compared with the others.
+    repetitions : int, default 50
+        Repetitions of each policy for each k, each with its own order of instances.
+    data : str or None, default None
+        Folder of a table of run times; None for the table that comes with the library.
+    feedback : {"winner", "ranking", "race"}, default "ranking"
+        What is observed of the chosen arms: drawn from the model, or which one was really fastest.
+    scale : float, default 100.0
+        λ of the utilities, per second. The paper has 10; runs of the shipped table end after 0.1 s.
+    seed : int, default 0
+        Determines everything random.
+    block : int, default 5
+        Repetitions that are computed and written together.
+
+    """
 
     kind = "saps"
     title = "Algorithm selection study"
     heading = "k"
     measures = REGRETS
+    setting_type = SapsSetting
 
     settings: tuple[SapsSetting, ...] = (SapsSetting(3), SapsSetting(5), SapsSetting(10))
-    policies: tuple[str, ...] = DEFAULT_POLICIES
+    policies: tuple[str, ...] = ("newton", "newton(choose='cover')", "cppl", "max-theta", "epsilon-greedy", "mm")
     repetitions: int = 50
     data: str | None = None
     feedback: str = "ranking"
-    scale: float = 100.0  # the paper's λ is 10; runs of the shipped table end after 0.1 s
+    scale: float = 100.0
     seed: int = 0
     block: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.feedback not in RuntimeReplay.feedbacks:
-            raise InputError(f"feedback must be one of {', '.join(RuntimeReplay.feedbacks)}, got {self.feedback!r}")
-        arms = len(self._table().parameters)
-        for (k,) in self.settings:
-            if not 1 <= k < arms:
-                raise InputError(f"k must be from 1 to {arms - 1}, fewer than there are algorithms, got {k}")
-
-    def _table(self) -> RuntimeTable:
-        return _load_table(self.data)
+            raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(RuntimeReplay.feedbacks)}")
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must agree for results to belong together."""
+        """The parameters that must agree for results to belong together."""
         return {name: getattr(self, name) for name in ("data", "feedback", "scale", "seed", "block")}
 
-    @property
-    def about(self) -> str:
-        """What was varied."""
+    def describe(self, rounds: int) -> str:
+        """Say what was varied."""
         source = "the shipped table" if self.data is None else f"the table in {self.data}"
-        return f"{len(self._table().instances)} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
+        return f"{rounds} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
 
-    def horizon_of(self, setting: SapsSetting) -> int:  # noqa: ARG002
-        """Rounds of a repetition."""
-        return len(self._table().instances)
+    def count_rounds(self, setting: SapsSetting) -> int:  # noqa: ARG002
+        """Return the number of instances of the table."""
+        return len(_read_table(self.data).instances)
 
-    def features_of(self, setting: SapsSetting) -> int:  # noqa: ARG002
-        """Number of joint features."""
-        arms, contexts = self._table().joint_features
+    def count_features(self, setting: SapsSetting) -> int:  # noqa: ARG002
+        """Return the number of joint features."""
+        arms, contexts = _read_table(self.data).joint_features
         return int(arms.shape[1] * contexts.shape[1])
 
-    def environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
-        """The rounds of one repetition."""
-        return RuntimeReplay(self._table(), scale=self.scale, feedback=self.feedback, seed=seed)
+    def make_environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
+        """Return the rounds of one repetition."""
+        return RuntimeReplay(_read_table(self.data), scale=self.scale, feedback=self.feedback, seed=seed)
 
-    def baselines(self, setting: SapsSetting, measure: str) -> dict[str, float]:
-        """What sets that learn nothing add up to."""
-        found = _compute_baselines(self.data, self.scale, setting.k)
-        return {name: totals[measure] for name, totals in found.items()}
+    def compute_baselines(self, setting: SapsSetting) -> dict[str, dict[str, float]]:
+        """Return the total regrets of sets that learn nothing."""
+        found = regret_baselines(_read_table(self.data).log_utilities(self.scale), setting.k)
+        return {measure: {name: totals[measure] for name, totals in found.items()} for measure in self.measures}
 
-    def command(self, folder: str) -> str:
-        """The command that computes this study again."""
-        parts = ["preselect study saps"]
-        if self.data is not None:
-            parts.append(f"--data {self.data}")
-        if self.settings != SapsPlan.settings:
-            parts.append(f"--k {','.join(str(k) for (k,) in self.settings)}")
-        if self.policies != DEFAULT_POLICIES:
-            parts.append(f'--policies "{",".join(self.policies)}"')
-        named = {"feedback": "feedback", "scale": "lambda", "repetitions": "reps", "seed": "seed"}
-        return " ".join([*parts, *options(self, SapsPlan, **named), f"--out {folder}"])
+    def _check_setting(self, setting: SapsSetting) -> None:
+        arms = len(_read_table(self.data).parameters)
+        if not 1 <= setting.k < arms:
+            raise InputError(f"k={setting.k}, but the table has {arms} algorithms; choose k from 1 to {arms - 1}")
 
-    @classmethod
-    def from_json(cls, parameters: dict[str, Any]) -> Self:
-        """The plan that `as_json` gave."""
-        settings = tuple(SapsSetting(*numbers) for numbers in parameters.pop("settings"))
-        return cls(settings=settings, policies=tuple(parameters.pop("policies")), **parameters)
+
+@cache
+def _read_table(folder: str | None) -> RuntimeTable:
+    """Read the table in a folder, or the shipped one, once in a process."""
+    return RuntimeTable.read_shipped() if folder is None else RuntimeTable.read(folder)

@@ -7,32 +7,43 @@ import numpy as np
 
 from preselect.environments import VARIATIONS, Environment, Synthetic
 from preselect.errors import InputError
-from preselect.study.plan import Measure, Plan, options
+from preselect.study.plan import Measure, Plan
 
 REGRETS = {
     "best_arm": Measure(
         "Regret of the best arm",
-        "the paper's: what the best chosen arm lacks of the best arm's utility, relatively",
+        "the paper's regret: the share of the best arm's utility that the best chosen arm lacks",
         "cumulative regret",
     ),
     "top_k": Measure(
         "Regret of the set",
-        "what the chosen k lack of the summed utility of the k best arms, relatively",
+        "the share of the k best arms' total utility that the chosen k lack",
         "cumulative top-k regret",
     ),
 }
 
 
 class SyntheticSetting(NamedTuple):
-    """n arms shown, d features, k to choose."""
+    """The size of a synthetic problem.
+
+    Parameters
+    ----------
+    n : int
+        Arms shown in each round.
+    d : int
+        Features of an arm, at least 1.
+    k : int
+        Arms to choose, fewer than n.
+
+    """
 
     n: int
     d: int
     k: int
 
     @classmethod
-    def parse(cls, text: str) -> "SyntheticSetting":
-        """A setting written as n,d,k.
+    def parse(cls, text: str) -> Self:
+        """Read a setting written as n,d,k.
 
         >>> SyntheticSetting.parse("20,5,3")
         SyntheticSetting(n=20, d=5, k=3)
@@ -40,28 +51,48 @@ class SyntheticSetting(NamedTuple):
         try:
             n, d, k = (int(number) for number in text.split(","))
         except ValueError:
-            raise InputError(f"setting must be three integers n,d,k, got {text!r}") from None
+            raise InputError(f"cannot read the scenario {text!r}; write three integers n,d,k as in 20,5,3") from None
         return cls(n, d, k)
 
     def __str__(self) -> str:
         return f"({self.n}, {self.d}, {self.k})"
 
 
-DEFAULT_SETTINGS = tuple(SyntheticSetting(n, d, k) for d, k in ((5, 3), (10, 5), (20, 10)) for n in (20, 50, 100))
-DEFAULT_POLICIES = ("cppl", "max-theta", "epsilon-greedy", "mm")
-
-
 @dataclass(frozen=True)
 class SyntheticPlan(Plan):
-    """Scenarios of n arms with d features, fresh in every round, of which k are chosen."""
+    """The paper's first study: n arms with d features, fresh in every round, of which k are chosen.
+
+    Parameters
+    ----------
+    settings : tuple of SyntheticSetting, default the paper's nine
+        Problem sizes.
+    policies : tuple of str, default ("cppl", "max-theta", "epsilon-greedy", "mm")
+        Policies; the first is compared with the others.
+    repetitions : int, default 100
+        Repetitions of each policy in each setting.
+    horizon : int, default 2000
+        Rounds of a repetition.
+    feedback : {"winner", "ranking"}, default "winner"
+        What is observed of the chosen arms.
+    variation : str, default "paper"
+        How rounds are made; a key of `preselect.environments.VARIATIONS`.
+    seed : int, default 0
+        Determines everything random.
+    block : int, default 5
+        Repetitions that are computed and written together.
+
+    """
 
     kind = "synthetic"
     title = "Synthetic study"
     heading = "(n, d, k)"
     measures = REGRETS
+    setting_type = SyntheticSetting
 
-    settings: tuple[SyntheticSetting, ...] = DEFAULT_SETTINGS
-    policies: tuple[str, ...] = DEFAULT_POLICIES
+    settings: tuple[SyntheticSetting, ...] = tuple(
+        SyntheticSetting(n, d, k) for d, k in ((5, 3), (10, 5), (20, 10)) for n in (20, 50, 100)
+    )
+    policies: tuple[str, ...] = ("cppl", "max-theta", "epsilon-greedy", "mm")
     repetitions: int = 100
     horizon: int = 2000
     feedback: str = "winner"
@@ -73,48 +104,35 @@ class SyntheticPlan(Plan):
         super().__post_init__()
         for n, d, k in self.settings:
             if not 1 <= k < n or d < 1:
-                raise InputError(f"a setting needs 1 ≤ k < n and d ≥ 1, got n={n}, d={d}, k={k}")
+                raise InputError(f"n={n}, d={d}, k={k} cannot be played: k goes from 1 to n - 1, d from 1")
         if self.horizon < 1:
-            raise InputError(f"horizon must be at least 1, got {self.horizon}")
+            raise InputError(f"horizon is {self.horizon}; a study needs at least 1 round")
         if self.feedback not in Synthetic.feedbacks:
-            raise InputError(f"feedback must be one of {', '.join(Synthetic.feedbacks)}, got {self.feedback!r}")
+            raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(Synthetic.feedbacks)}")
         if self.variation not in VARIATIONS:
-            raise InputError(f"variation must be one of {', '.join(VARIATIONS)}, got {self.variation!r}")
+            raise InputError(f"unknown variation {self.variation!r}; choose one of {', '.join(VARIATIONS)}")
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must agree for results to belong together."""
+        """The parameters that must agree for results to belong together."""
         return {name: getattr(self, name) for name in ("horizon", "feedback", "variation", "seed", "block")}
 
-    @property
-    def about(self) -> str:
-        """What was varied."""
+    def describe(self, rounds: int) -> str:  # noqa: ARG002
+        """Say what was varied."""
         return f"variation: {self.variation}, feedback: {self.feedback}"
 
-    def horizon_of(self, setting: SyntheticSetting) -> int:  # noqa: ARG002
-        """Rounds of a repetition."""
+    def describe_setting(self, setting: SyntheticSetting) -> str:
+        """Return the title of a setting's panel in figures."""
+        return f"n = {setting.n}, d = {setting.d}, k = {setting.k}"
+
+    def count_rounds(self, setting: SyntheticSetting) -> int:  # noqa: ARG002
+        """Return the horizon."""
         return self.horizon
 
-    def features_of(self, setting: SyntheticSetting) -> int:
-        """Number of joint features."""
+    def count_features(self, setting: SyntheticSetting) -> int:
+        """Return d."""
         return setting.d
 
-    def environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
-        """The rounds of one repetition."""
+    def make_environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
+        """Return the rounds of one repetition."""
         return VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed)
-
-    def command(self, folder: str) -> str:
-        """The command that computes this study again."""
-        parts = ["preselect study synthetic"]
-        if self.settings != DEFAULT_SETTINGS:
-            parts += [f"--scenario {n},{d},{k}" for n, d, k in self.settings]
-        if self.policies != DEFAULT_POLICIES:
-            parts += [f"--policies '{','.join(self.policies)}'"]
-        named = {name: name for name in ("horizon", "feedback", "variation", "seed")}
-        return " ".join([*parts, *options(self, SyntheticPlan(), **named, repetitions="reps"), f"--out {folder}"])
-
-    @classmethod
-    def from_json(cls, parameters: dict[str, Any]) -> Self:
-        """The plan that `as_json` gave."""
-        settings = tuple(SyntheticSetting(*numbers) for numbers in parameters.pop("settings"))
-        return cls(settings=settings, policies=tuple(parameters.pop("policies")), **parameters)
