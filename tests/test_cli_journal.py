@@ -112,7 +112,7 @@ def test_an_empty_journal_has_a_header_and_no_rounds(path):
     assert "0 events" in run("replay", path).stdout
 
 
-def test_replay_says_whether_everything_comes_out_again(written, monkeypatch):
+def test_replay_says_whether_everything_is_reproduced(written, monkeypatch):
     said = run("replay", written)
     assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in said.stdout
     assert said.stderr == ""

@@ -71,14 +71,14 @@ def test_one_writer_at_a_time(path, tmp_path):
         child.wait()
 
 
-def test_a_lock_that_was_left_behind_is_nobodys(path):
+def test_a_stale_lock_is_taken_over(path):
     path.with_name("race.journal.lock").write_text("1")
     with open_learner(path):
         assert path.with_name("race.journal.lock").read_text() == str(os.getpid())
     assert not path.with_name("race.journal.lock").exists()
 
 
-def test_readers_beside_a_writer_see_one_state_and_are_in_nobodys_way(path):
+def test_readers_see_one_state_and_do_not_disturb_the_writer(path):
     with open_learner(path, snapshot_every=3) as learner:
         play(learner, 5)
         with Journal.read(path) as reader:
@@ -92,7 +92,7 @@ def test_readers_beside_a_writer_see_one_state_and_are_in_nobodys_way(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_file_in_which_nothing_was_committed_is_begun(path):
+def test_an_empty_database_becomes_a_journal(path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
@@ -141,7 +141,7 @@ def test_newer_versions_are_refused(written):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_what_may_not_be_written_can_be_read(written):
+def test_read_only_journals_can_be_read(written):
     for mode, place in ((0o444, written), (0o555, written.parent)):
         place.chmod(mode)
         try:

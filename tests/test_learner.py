@@ -80,7 +80,7 @@ class Walk:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("policy", registry.POLICIES)
-def test_a_learner_that_is_interrupted_goes_on_as_one_that_is_not(path, policy, seed):
+def test_an_interrupted_learner_resumes_like_one_that_was_not(path, policy, seed):
     walk = Walk(path, policy, seed)
     walk.go(60)
     found = verify(path)
@@ -104,7 +104,7 @@ def test_outcomes_by_position_are_kept_by_name(path):
     assert verify(path).equal
 
 
-def test_how_long_it_took_is_kept_and_learnt(path):
+def test_times_are_recorded_and_learnt(path):
     policy = "newton(outside=True)"
     with open_learner(path, policy) as learner:
         for told in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
@@ -120,7 +120,7 @@ def test_how_long_it_took_is_kept_and_learnt(path):
         assert learner.preselector.to_bytes() == state
 
 
-def test_what_it_is_about_and_its_arms_are_there_again(path):
+def test_description_and_arms_are_restored(path):
     with open_learner(path, about={"cores": 4, "limit": math.inf}) as learner:
         assert learner.recovery.events == 0
     with Learner.open(path, make=lambda: pytest.fail("it is there"), about={"cores": 5}) as learner:
@@ -241,7 +241,7 @@ def test_an_interrupted_step_ends_the_learner(path, monkeypatch):
         assert learner.unfinished() == []
 
 
-def test_an_arm_for_which_there_is_no_room_does_not_join_and_the_learner_goes_on(path):
+def test_an_arm_for_which_there_is_no_room_does_not_join(path):
     arms = [str(place) for place in range(30)]
     make = lambda: Preselector(arms, [f"x{place}" for place in range(99)], policy="random", seed=0)  # noqa: E731
     with Learner.open(path, make=make) as learner:
@@ -261,7 +261,7 @@ class Picky(Newton):
         super().learn(decision, outcome)
 
 
-def test_an_outcome_that_is_refused_is_kept_and_teaches_nothing_ever(path):
+def test_an_outcome_that_is_refused_is_recorded_and_never_learnt(path):
     with open_learner(path, "test_learner:Picky", snapshot_every=100) as learner:
         play(learner, 1)
         entry = learner.select([1, 2])
@@ -300,7 +300,7 @@ def test_a_snapshot_that_cannot_be_written_is_a_warning(path, monkeypatch, caplo
         assert learner.recovery.events == 8
 
 
-def test_snapshots_that_cannot_be_read_are_passed_over(path, caplog):
+def test_snapshots_that_cannot_be_read_are_ignored(path, caplog):
     with open_learner(path, snapshot_every=4) as learner:
         play(learner, 5)
         state = learner.preselector.to_bytes()
@@ -311,7 +311,7 @@ def test_snapshots_that_cannot_be_read_are_passed_over(path, caplog):
     assert "the snapshot after event 10 cannot be read" in caplog.text
 
 
-def test_decisions_that_come_out_differently_count_as_they_were_recorded(written, caplog):
+def test_decisions_that_cannot_be_reproduced_count_as_recorded(written, caplog):
     change(written, "DELETE FROM snapshots", triggers=[])
     change(written, "UPDATE events SET body = json_set(body, '$.scores[0]', 0.5) WHERE number = 5")
     with caplog.at_level(logging.WARNING), open_learner(written) as learner:

@@ -135,14 +135,14 @@ def test_truncated_and_overwritten_files_are_refused_or_found(path):
         ("UPDATE events SET decision = 12 WHERE number = 2", ""),
     ],
 )
-def test_what_was_changed_by_other_means_is_found(written, statement, found, chained):
+def test_every_change_is_found(written, statement, found, chained):
     assert verify(written).equal
     change(written, statement, chained=chained)
     difference = verify(written).difference
     assert found in difference if chained or "missing" in found or "last event" in found else "digest" in difference
 
 
-def test_changes_that_teach_nothing_are_found_by_their_digest(written):
+def test_changes_without_effect_are_found_by_their_digest(written):
     change(written, "UPDATE events SET body = json_set(body, '$.label', 'other.cnf') WHERE number = 5")
     assert verify(written).difference == "event 5 (decision) is not as it was written: its digest does not match"
 

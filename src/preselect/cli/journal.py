@@ -50,7 +50,7 @@ def journal() -> None:
     help="Tables to read, or JSON for other programs.",
 )
 def show(journal: Path, last: int, style: str) -> None:
-    """Show the arms with their wins, the policy, how many rounds there are, and the last ones.
+    """Show arms, counts and the last rounds.
 
     An arm is played in every round for which it is chosen. It wins as the winner, or as the first of a ranking.
     """
@@ -78,10 +78,11 @@ def show(journal: Path, last: int, style: str) -> None:
     help="File to write. One that exists is replaced, whole or not at all.  [default: standard output]",
 )
 def export(journal: Path, style: str, out: Path | None) -> None:
-    """Export every round on a line of its own: time, label, chosen arms, outcome and context.
+    """Export every round, one per line.
 
-    In CSV, several names in one field are separated by semicolons, the context feature x is in the column context.x,
-    and a value that is not known, or not yet, is empty. Times are in UTC.
+    A line has the time (UTC), the label, the chosen arms, the outcome and the context. In CSV, several names in one
+    field are separated by semicolons, the context feature x is in the column context.x, and a value that is not known,
+    or not yet, is empty.
     """
     with store.Journal.read(journal) as source:
         lines = _write_json_lines(source) if style == "jsonl" else _write_csv_lines(source)
@@ -96,9 +97,10 @@ def export(journal: Path, style: str, out: Path | None) -> None:
 @_JOURNAL
 @click.option("--policy", metavar="MODULE:CLASS", help="Your own policy, if the journal was written with one.")
 def replay(journal: Path, policy: str | None) -> None:
-    """Make every decision again from the beginning, learn from every outcome again, and compare bit for bit.
+    """Check that everything can be reproduced.
 
-    Choices, scores, joint features and snapshots of the state are compared. The exit code is 0 if all of them are
+    Every decision is made again from the beginning, every outcome is learnt from again, and all is compared bit for
+    bit: choices, scores, joint features, and snapshots of the state. The exit code is 0 if all of them are
     reproduced. It is 1 at the first difference, which is printed: either the journal was changed, or another machine,
     numpy or preselect rounds the last bits differently.
     """
