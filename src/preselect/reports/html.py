@@ -1,9 +1,7 @@
 """Self-contained HTML pages from Jinja2 templates: text is escaped, images are inside the page, nothing is fetched."""
 
 import base64
-from collections.abc import Iterable, Sequence
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,44 +77,3 @@ def _templates() -> Any:
     )
     templates.filters["data_url"] = _data_url
     return templates
-
-
-# --- until the reports are templates
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
-h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc } .note { color: #555 }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3 }
-th { border-bottom: 2px solid #888 } td:first-child, th:first-child { text-align: left }
-td.best { font-weight: 700 } img { max-width: 100% } pre { background: #f4f4f4; padding: .8rem; overflow-x: auto }
-"""
-_NOTHING_FROM_OUTSIDE = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-
-
-def page(title: str, body: str, *, style: str = "") -> str:
-    """A whole page; the title is text, the body HTML. Browsers are told to load nothing from elsewhere."""
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_OUTSIDE}">'
-        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style><h1>{escape(title)}</h1>{body}</html>\n"
-    )
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the header is text, cells are HTML and may bring their own <td ...>.
-
-    >>> table(["arm", "won"], [["a", "<td class=best>3"]])
-    '<table><tr><th>arm</th><th>won</th></tr><tr><td>a<td class=best>3</tr></table>'
-    """
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(cell if cell.startswith("<td") else f"<td>{cell}" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def image(png: bytes, description: str) -> str:
-    """A figure inside the page; the description, a text, is for those who do not see it."""
-    content = base64.b64encode(png).decode()
-    return f"<img alt='{escape(description)}' src='data:image/png;base64,{content}'>"
