@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,11 @@ from preselect.environments import Scenario, best_fixed_set, single_best, virtua
 ASLIB = Path(__file__).parents[2] / "shared" / "data" / "aslib"
 PUBLISHED = sorted(path.name for path in ASLIB.iterdir()) if ASLIB.is_dir() else ["none"]
 needs_aslib = pytest.mark.skipif(not ASLIB.is_dir(), reason="no ASlib scenarios in ../shared/data/aslib")
+
+
+@cache
+def read_scenario(name):
+    return Scenario.read(ASLIB / name)
 
 
 def read_plainly(name):
@@ -29,13 +35,15 @@ def read_plainly(name):
 def cost_plainly(name, quality):
     """Cost of every instance and algorithm: PAR10, or the loss of a quality of which less is better."""
     runs, cutoff = read_plainly(name)
-    costs = {}
+    costs, qualities = {}, {}
+    for instance, _, value, status in runs:
+        qualities.setdefault(instance, []).extend([value] if status == "ok" else [])
     for instance, algorithm, value, status in runs:
         solved = status == "ok"
         if not quality:
             costs.setdefault(instance, {})[algorithm] = value if solved else 10 * cutoff
             continue
-        ok = [other[2] for other in runs if other[0] == instance and other[3] == "ok"]
+        ok = qualities[instance]
         spread = max(ok) - min(ok)
         loss = (value - min(ok)) / spread if spread else 0.0
         costs.setdefault(instance, {})[algorithm] = loss if solved else 1.0
@@ -45,7 +53,7 @@ def cost_plainly(name, quality):
 @needs_aslib
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_scenarios_agree_with_plain_loops(name):
-    scenario = Scenario.read(ASLIB / name)
+    scenario = read_scenario(name)
     costs = cost_plainly(name, scenario.quality)
     assert scenario.name == name
     assert set(scenario.instances) == set(costs)
@@ -66,7 +74,7 @@ def test_published_scenarios_agree_with_plain_loops(name):
 @needs_aslib
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_scenarios_hold_together(name):
-    scenario = Scenario.read(ASLIB / name)
+    scenario = read_scenario(name)
     shape = (len(scenario.instances), len(scenario.algorithms))
     assert scenario.times.shape == scenario.solved.shape == scenario.ranks.shape == scenario.performance.shape == shape
     assert np.isfinite(scenario.times).all()
@@ -85,7 +93,7 @@ def test_published_scenarios_hold_together(name):
 
 @needs_aslib
 def test_a_published_scenario_with_features_of_algorithms():
-    scenario = Scenario.read(ASLIB / "SAT11-RAND-ALGO")
+    scenario = read_scenario("SAT11-RAND-ALGO")
     assert scenario.algorithm_features.shape == (9, 75)
     missing = np.isnan(scenario.algorithm_features).all(axis=1)
     assert [scenario.algorithms[place] for place in np.flatnonzero(missing)] == ["sattime2011_2011-03-02"]
@@ -93,7 +101,7 @@ def test_a_published_scenario_with_features_of_algorithms():
 
 @needs_aslib
 def test_a_published_scenario_of_qualities():
-    scenario = Scenario.read(ASLIB / "CSP-Minizinc-Obj-2016")
+    scenario = read_scenario("CSP-Minizinc-Obj-2016")
     assert (scenario.quality, scenario.maximise, len(scenario.algorithms)) == (True, False, 22)
     timed = Scenario.read(ASLIB / "CSP-Minizinc-Obj-2016", measure="time")
     assert (timed.quality, timed.cutoff) == (False, 1200.0)
