@@ -21,6 +21,18 @@ def find_marked(token):
     ]
 
 
+def find_inside(folder):
+    """Find the processes that run in a folder, also those that have been forked and have not executed anything yet."""
+    return [pid for pid in list_pids() if is_inside(pid, folder)]
+
+
+def is_inside(pid, folder):
+    try:
+        return os.readlink(f"/proc/{pid}/cwd") == str(folder)
+    except OSError:
+        return False
+
+
 def list_pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
@@ -55,9 +67,14 @@ def list_descriptors():
 
 def wait_until(condition, seconds=180.0):
     limit = time.monotonic() + seconds
-    while not condition() and time.monotonic() < limit:
+    while not condition():
+        assert time.monotonic() < limit
         time.sleep(0.02)
-    assert condition()
+
+
+def wait_until_all_died(token, folder):
+    """Wait until no process has the token or runs in the folder; twice, as one may fork and exit during a look."""
+    wait_until(lambda: not any(find_marked(token) or find_inside(folder) for _ in range(2)), seconds=20)
 
 
 class Fork:

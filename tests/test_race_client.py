@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import Fork, find_marked, find_zombies, is_dead, list_descriptors, wait_until
+from processes import Fork, find_inside, find_marked, find_zombies, list_descriptors, wait_until, wait_until_all_died
 from racers import LONG, answering, shell, sleeper, statuses
 
 from preselect.errors import InputError
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("token")
 
 
 def test_the_supervisor_imports_nothing_that_takes_long():
-    code = "import sys; sys.path.append(sys.argv[1]); import supervisor.main; print(*sys.modules)"
+    code = "import sys; sys.path.append(sys.argv[1]); import supervisor.race; print(*sys.modules)"
     place = str(Path(supervision.__file__).parent)
     found = subprocess.check_output([sys.executable, "-I", "-S", "-E", "-c", code, place], text=True).split()
     assert "supervisor.race" in found
@@ -46,7 +46,7 @@ def test_no_process_survives_a_killed_client(tmp_path, level, token):
         wait_until((tmp_path / "running").exists)
         assert len(find_marked(token)) >= 5
         client.kill()
-    wait_until(lambda: not find_marked(token))
+    wait_until_all_died(token, tmp_path)
 
 
 def test_a_child_of_the_client_does_not_keep_a_race_alive(tmp_path, level, token):
@@ -63,10 +63,10 @@ def test_a_child_of_the_client_does_not_keep_a_race_alive(tmp_path, level, token
         client.kill()
     child = int((tmp_path / "forked").read_text())
     try:
-        wait_until(lambda: not find_marked(token))
-        assert not is_dead(child)
+        wait_until(lambda: find_inside(tmp_path) == [child] and not find_marked(token))
     finally:
         os.kill(child, signal.SIGKILL)
+    wait_until_all_died(token, tmp_path)
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.04, 0.06])
@@ -75,7 +75,7 @@ def test_no_process_survives_a_client_killed_while_it_starts(tmp_path, level, to
         client.output.readline()
         time.sleep(moment)
         client.kill()
-    wait_until(lambda: not find_marked(token))
+    wait_until_all_died(token, tmp_path)
 
 
 def test_an_interrupted_client_ends_the_race_first(tmp_path, level, token):

@@ -1,12 +1,13 @@
 """The command is killed at random moments and started again: nothing acknowledged is lost, and no process survives."""
 
 import json
+import os
 import random
 import time
 from collections import Counter
 
 import pytest
-from processes import Fork, find_marked, wait_until
+from processes import Fork, wait_until_all_died
 
 from preselect.cli.main import preselect
 from preselect.race import race, read_pool
@@ -31,14 +32,19 @@ def killed_pool(pool, formula):
     return path
 
 
+def run_command(folder, *arguments):
+    os.chdir(folder)
+    preselect(arguments)
+
+
 def race_until_killed(pool, formula, token, draw):
     """Kill the command after a random time, often after its first race; return the races that it has acknowledged."""
-    with Fork(preselect, ["race", str(pool), "--format", "json", *[str(formula)] * 500]) as command:
+    with Fork(run_command, formula.parent, "race", str(pool), "--format", "json", *[str(formula)] * 500) as command:
         first = command.output.readline() if draw.random() < 0.8 else b""  # or while it starts and opens the journal
         time.sleep(draw.uniform(0.0, 0.5))
         command.kill()
         lines = (first + command.output.read()).splitlines()
-    wait_until(lambda: not find_marked(token), seconds=20)
+    wait_until_all_died(token, formula.parent)
     return [json.loads(line) for line in lines if line.endswith(b"}")]
 
 

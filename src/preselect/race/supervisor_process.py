@@ -19,7 +19,7 @@ from preselect.race.supervisor.processes import kill_marked
 _PATIENCE_SECONDS = 20.0  # beyond the end of the race; more than the supervisor allows itself for killing
 
 # imported rather than run as a script, so that Python caches its bytecode
-_START = "import os, sys; sys.path.append(sys.argv[1]); from supervisor.main import main; main(); os._exit(0)"
+_START = "import os, sys; sys.path.append(sys.argv[1]); from supervisor.race import main; main(); os._exit(0)"
 _PARENT_FOLDER = str(Path(supervisor.__file__).parents[1])
 
 

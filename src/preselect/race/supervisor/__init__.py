@@ -12,8 +12,7 @@ package alone on its path, which is why the modules import each other relatively
 | launching   | how a forked process becomes a racer, and the gate where racers wait for each other  |
 | children    | all processes of a race: which racer each belongs to, exits, killing until none left |
 | racer       | racers, limits, statuses, a racer's run, and which of several answers is first       |
-| race        | the race itself: start, wait, verify, decide, end                                    |
-| main        | where the process begins                                                             |
+| race        | where the process begins, and the race: start, wait, verify, decide, end             |
 
 The specification of the race arrives on standard input, which then stays open. When it closes or says {"stop": True},
 or when the client dies, everything is killed. Events go to standard output; the last one is `done`.

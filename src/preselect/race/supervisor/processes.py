@@ -81,7 +81,7 @@ def kill_with_groups(processes: Iterable[int]) -> None:
 
 def kill_group(group: int) -> None:
     """Kill a process group, unless it is the supervisor's own."""
-    # group 0 means this group, or one that this namespace does not show; -1 would mean every process
+    # 0 stands for this group, or for one that this namespace does not show; killing -1 would kill every process
     if group > 1 and group != os.getpgrp():
         _kill(-group)
 

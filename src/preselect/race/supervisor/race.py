@@ -1,4 +1,4 @@
-"""The race itself: start, wait, verify, decide, end.
+"""The race itself: start, wait, verify, decide, end. The supervisor's process begins at `main`.
 
 Answers are verified one at a time, in the order of `pick_first`, while the other racers go on running.
 """
@@ -12,8 +12,8 @@ import sys
 import time
 
 from .children import VERIFIER, Children
-from .containment import NAMESPACE
-from .launching import MEGABYTE, Gate, Launcher
+from .containment import NAMESPACE, SUBREAPER, become_subreaper, run_in_namespace
+from .launching import IGNORED_SIGNALS, MEGABYTE, Gate, Launcher
 from .messages import ClientGoneError, decode, emit, receive
 from .processes import get_signal_name, kill_with_groups
 from .racer import PATTERN_SECONDS, TIE_SECONDS, Limits, Racer, Run, Status, pick_first
@@ -30,7 +30,59 @@ _TICK_SECONDS = 0.25
 _SAMPLE_SECONDS = 0.05
 
 
-class Race:
+def main() -> None:
+    """Supervise the race that standard input describes."""
+    for number in IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        problem = _find_problem()
+        if problem is None:
+            _supervise(_read_specification())
+        else:
+            emit({"event": "failed", "reason": problem})
+    except ClientGoneError:
+        return
+
+
+def _find_problem() -> str | None:
+    """Say what this machine lacks to supervise a race, if anything."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError) as error:
+        return f"racing needs pidfd_open, available since Linux 5.3: {error}"
+    return None
+
+
+def _read_specification() -> dict[str, Any]:
+    data = b""
+    while not data.endswith(b"\n"):
+        data += receive()
+    # the client's pidfd: a child that the client forked could hold standard input open after the client has died
+    found: dict[str, Any] = {**decode(data), "client": os.pidfd_open(os.getppid())}
+    return found
+
+
+def _supervise(specification: dict[str, Any]) -> None:
+    """Race at the requested level, or by default at the best one available."""
+    level = specification["level"]
+    if level != SUBREAPER:
+        reason = run_in_namespace(lambda: _race(specification, NAMESPACE))
+        if level == NAMESPACE:
+            emit({"event": "unavailable", "reason": reason})
+            return
+    become_subreaper()
+    _race(specification, SUBREAPER)
+
+
+def _race(specification: dict[str, Any], level: str) -> None:
+    try:
+        _Race(specification, level).run()
+    except ClientGoneError:
+        return
+
+
+class _Race:
     """A race, from the start to the death of its last process."""
 
     def __init__(self, specification: dict[str, Any], level: str) -> None:
