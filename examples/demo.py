@@ -1,8 +1,8 @@
 """A small synthetic study in the setting of the paper (Section 6.1): a table, and a figure of the cumulative regret.
 
 Each round shows n arms with fresh features; the policy chooses k; one of them wins, drawn from the Plackett-Luce model
-with a hidden theta*. The regret of a round is the share of the best arm's utility that the best chosen arm falls short
-of. Every policy meets the same arms and the same luck.
+with a hidden theta*. The regret of a round is the share of the best arm's utility that the best chosen arm lacks. Every
+policy meets the same arms and the same luck.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 
 import preselect
 
-# name, class, colour (Okabe and Ito's palette: told apart by colour-blind readers), line style
+# name, class, colour (from Okabe and Ito's palette, which colour-blind readers can tell apart), line style
 POLICIES = [
     ("Random", preselect.Random, "#BBBBBB", "-"),
     ("MM", preselect.MM, "#E69F00", "-."),
@@ -31,7 +31,7 @@ POLICIES = [
 
 
 def play(make, n, d, k, horizon, repetition):
-    """Cumulative regret after each round, and the seconds that the policy itself took."""
+    """Play one repetition; return the cumulative regret after each round, and the seconds spent in the policy."""
     generator = np.random.default_rng(repetition)
     theta = generator.random(d)
     policy = make(d=d, seed=repetition)
@@ -52,8 +52,8 @@ def play(make, n, d, k, horizon, repetition):
     return regret.cumsum(), seconds
 
 
-def study(options):
-    """For each policy the regret curves (repetition x round) and its cost in µs per round."""
+def run_study(options):
+    """Return for each policy the regret curves (repetitions x rounds) and its cost in µs per round."""
     results = {}
     for name, make, *_ in POLICIES:
         print(f"\r{name:<12}", end="", file=sys.stderr, flush=True)
@@ -69,19 +69,19 @@ def standard_error(values):
     return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def table(results):
+def print_table(results):
     print(f"{'policy':<12} {'cumulative regret ± s.e.':>26} {'µs per round':>14}")
     for name, (curves, cost) in results.items():
         print(f"{name:<12} {curves[:, -1].mean():>17.1f} ± {standard_error(curves[:, -1]):<6.1f} {cost:>14.1f}")
 
 
-def figure(results, options, path):
+def draw_figure(results, options, path):
     figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
     rounds = np.arange(1, options.horizon + 1)
     for name, _, colour, style in POLICIES:
         curves, _ = results[name]
         mean, error = curves.mean(axis=0), standard_error(curves)
-        width = 5.0 if name == "Random" else 1.8  # MM, blind to the context, lies on top of it
+        width = 5.0 if name == "Random" else 1.8  # so that it is seen beneath MM, which ignores the context
         axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=width, label=name)
         axes.fill_between(rounds, np.maximum(mean - error, 1e-3), mean + error, color=colour, alpha=0.2, linewidth=0)
     axes.set_yscale("log")
@@ -109,13 +109,15 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the figure (default %(default)s)")
     options = parser.parse_args()
     if options.horizon < 1 or options.repetitions < 2:
-        parser.error(f"need at least 1 round and 2 repetitions, got {options.horizon} and {options.repetitions}")
+        parser.error(
+            f"{options.horizon} rounds and {options.repetitions} repetitions are too few; use at least 1 and 2"
+        )
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        results = study(options)
-        table(results)
+        results = run_study(options)
+        print_table(results)
         path = options.out / "regret.png"
-        figure(results, options, path)
+        draw_figure(results, options, path)
     except (preselect.PreselectError, OSError) as error:
         sys.exit(f"demo: {error}")
     print(f"\nfigure: {path}")
