@@ -285,7 +285,7 @@ def test_an_extended_policy_goes_on_as_if_the_features_had_always_been_zero(name
 
 
 def test_an_arm_for_which_there_is_no_room_does_not_join():
-    preselector = Preselector(["a", "b", "c"], context=[f"x{i}" for i in range(999)], seed=0)
+    preselector = Preselector(["a", "b", "c"], context=[f"x{i}" for i in range(999)], policy="max-theta", seed=0)
     before = preselector.to_bytes()
     with pytest.raises(InputError, match="make 6000 joint features"):
         preselector.add("d")
