@@ -41,7 +41,9 @@ def test_what_is_public_is_listed_and_nothing_else(package):
     assert sorted(package.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == package.__all__
 
 
-@pytest.mark.parametrize("package", ["preselect", "preselect.race", "preselect.sat", "preselect.store"])
+@pytest.mark.parametrize(
+    "package", ["preselect", "preselect.race", "preselect.sat", "preselect.store", "preselect.study"]
+)
 def test_every_parameter_is_described(package):
     public = importlib.import_module(package)
     missing = []

@@ -32,6 +32,13 @@ SMALL = SyntheticPlan(
 QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon", "50", "--workers", "1"]
 
 
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Neither figures nor a report are made, where they are not the point."""
+    monkeypatch.setattr("preselect.cli.study.write_figures", lambda results: [])
+    monkeypatch.setattr("preselect.cli.study.write_report", lambda results: results.folder)
+
+
 def test_help_teaches():
     assert "preselect study show" in preselect("study", "--help").stdout
     said = preselect("study", "synthetic", "--help").stdout
@@ -61,6 +68,7 @@ def test_a_single_repetition_has_no_standard_error(tmp_path):
     assert "NaN" not in preselect("study", "show", tmp_path, "--format", "json").stdout
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(("feedback", "variation"), [("ranking", "signed"), ("winner", "drifting")])
 def test_ranking_feedback_and_variations(tmp_path, feedback, variation):
     preselect(*QUICK, "--feedback", feedback, "--variation", variation, "--policies", "cppl,random", "--out", tmp_path)
@@ -68,6 +76,7 @@ def test_ranking_feedback_and_variations(tmp_path, feedback, variation):
     assert Results.open(tmp_path).plan.variation == variation
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_policy_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
     monkeypatch.chdir(tmp_path)
@@ -162,6 +171,7 @@ def test_the_command_that_computes_a_study_again(plan, command):
     assert write_command(plan, Path("out")) == command
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_command_can_be_pasted_and_computes_the_same_study(tmp_path, monkeypatch):
     (tmp_path / "fancy.py").write_text(
         "import preselect\n"

@@ -36,7 +36,6 @@ class AslibSetting(NamedTuple):
         Folder of the scenario.
     k : int
         Algorithms to race, at most as many as the scenario has.
-
     """
 
     folder: str

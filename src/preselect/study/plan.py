@@ -34,7 +34,6 @@ class Measure(NamedTuple):
         What one round adds to it, in half a sentence.
     label : str
         Label of the figure's vertical axis.
-
     """
 
     title: str
@@ -51,7 +50,6 @@ class Facts(NamedTuple):
         Rounds of a repetition.
     baselines : dict of dict of float, default {}
         By measure and name: the total, over all rounds, of a choice that learns nothing.
-
     """
 
     rounds: int
@@ -74,7 +72,6 @@ class Plan(ABC):
         Determines everything random; 0 or more.
     block : int
         Repetitions that are computed and written together, at least 1.
-
     """
 
     kind: ClassVar[str]

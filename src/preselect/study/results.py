@@ -49,7 +49,6 @@ class Results:
         Where they are.
     manifest : Manifest
         What they are results of.
-
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -68,7 +67,6 @@ class Results:
             not, but no other file with the name of one of ours.
         plan : Plan
             What is to be computed. Its data are read and its policies constructed, to find mistakes early.
-
         """
         plan.check()
         manifest = Manifest.gather(plan)
@@ -92,7 +90,6 @@ class Results:
         ----------
         folder : Path
             A folder with a manifest.json.
-
         """
         return cls(folder, Manifest.read(folder))
 
@@ -160,7 +157,6 @@ class Results:
         ----------
         plan : Plan
             The plan of these results, or a part of it.
-
         """
         finished, tasks = self.read_finished(), []
         for task in plan.make_tasks():
@@ -179,7 +175,6 @@ class Results:
             What was computed.
         repetitions : list of Repetition
             Its repetitions, in order.
-
         """
         self._finished = None
         path = self.folder / "blocks" / task.file
@@ -199,7 +194,6 @@ class Results:
         ----------
         name : str
             A measure, "seconds" or "policy_seconds".
-
         """
         return {key: found.arrays[name] for key, found in self.read_finished().items()}
 
@@ -210,7 +204,6 @@ class Results:
         ----------
         measure : str
             A key of `plan.measures`.
-
         """
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 

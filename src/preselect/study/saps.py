@@ -19,7 +19,6 @@ class SapsSetting(NamedTuple):
     ----------
     k : int
         Parametrizations to choose, fewer than the table has.
-
     """
 
     k: int

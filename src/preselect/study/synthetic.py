@@ -34,7 +34,6 @@ class SyntheticSetting(NamedTuple):
         Features of an arm, at least 1.
     k : int
         Arms to choose, fewer than n.
-
     """
 
     n: int
