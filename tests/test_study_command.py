@@ -35,7 +35,7 @@ QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon"
 @pytest.fixture
 def no_figures(monkeypatch):
     """Neither figures nor a report are made, where they are not the point."""
-    monkeypatch.setattr("preselect.cli.study.write_figures", lambda results: [])
+    monkeypatch.setattr("preselect.cli.study.write_figures", lambda _: [])
     monkeypatch.setattr("preselect.cli.study.write_report", lambda results: results.folder)
 
 
