@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import preselect as library
+from preselect.cli.compile import compile_all
 from preselect.cli.journal import journal
 from preselect.cli.policies import policies
 from preselect.cli.race import race
@@ -72,5 +73,5 @@ def preselect() -> None:
     """
 
 
-for _command in (race, study, policies, journal, sat):
+for _command in (race, study, policies, journal, sat, compile_all):
     preselect.add_command(_command)

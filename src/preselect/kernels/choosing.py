@@ -1,16 +1,19 @@
 """Choosing k of n arms: scores, widths, and the pruned search for the k best.
 
 The search has three parts. `_seed` finds the k arms with the largest utility. Their exact scores give a threshold
-that a better arm has to reach; `_prune` gives each arm an upper bound, and `_fill` computes the exact score, which
-costs O(d^2), only of arms whose upper bound reaches the threshold.
+that a better arm has to reach; `_prune` tells by an upper bound whether an arm cannot, and `_fill` computes the exact
+scores, which cost O(d^2) each, of the arms that are left.
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
 from preselect.compiling import fused, helper, inlined, reordered
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, Booleans, Floats, Integers, Matrix
+
+_Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
 
 
 @reordered
@@ -162,6 +165,81 @@ def _choose_by_utility(
     return _finish(X, arms, numbers, best_out) if finite else NOT_FINITE
 
 
+@helper
+def _bound_widths(Sigma: Floats, beta: float, form: int, largest_square: float, leader_square: float) -> _Line:
+    """A line in the norm of x that lies above every width: of the logarithm, the tangent at the widest arm."""
+    bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
+    shift = bound * math.sqrt(leader_square)
+    largest = bound * math.sqrt(largest_square) + shift
+    if form == LOGARITHM:
+        return bound, shift, largest, math.log1p(largest), 1.0 / (1.0 + largest)
+    return bound, shift, largest, largest, 1.0
+
+
+@helper
+def _prune(u: float, square: float, least: float, line: _Line) -> bool:
+    """Whether an arm cannot reach the score `least`, by the upper bound of its width."""
+    bound, shift, largest, widest, slope = line
+    if not u + widest >= least:
+        return True
+    return not u + widest - slope * (largest - shift - bound * math.sqrt(square)) >= least
+
+
+@inlined
+def _score_seeds(
+    X: Matrix,
+    Sigma: Floats,
+    beta: float,
+    form: int,
+    leader: int,
+    x: Floats,
+    scratch: Floats,
+    arms: Integers,
+    numbers: Floats,
+) -> bool:
+    """Sort the seeds by score, the leader first, and mark them by x'x = -1; whether all widths are finite."""
+    finite = True
+    seeds = arms.copy()
+    for place in range(arms.shape[0]):
+        i = seeds[place]
+        width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, form, x)
+        finite &= math.isfinite(width)
+        _place(i, np.inf if i == leader else scratch[0, i] + width, width, arms, numbers, place)
+        scratch[1, i] = -1.0
+    return finite
+
+
+@inlined
+def _fill(
+    X: Matrix,
+    Sigma: Floats,
+    beta: float,
+    form: int,
+    leader: int,
+    line: _Line,
+    eligible: Booleans,
+    x: Floats,
+    scratch: Floats,
+    arms: Integers,
+    numbers: Floats,
+) -> tuple[bool, float]:
+    """Place the arms that are not pruned by their exact scores; whether all are finite, and the best score left out."""
+    finite = True
+    best_out = -np.inf
+    k = arms.shape[0]
+    least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
+    for i in range(X.shape[0]):
+        u, square = scratch[0, i], scratch[1, i]
+        if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or _prune(u, square, least, line):
+            continue
+        if leader < 0 or u + line[0] * math.sqrt(_square_of_difference(X, i, leader)) >= least:
+            width = _width(X, i, leader, Sigma, beta, form, x)
+            finite &= math.isfinite(width)
+            best_out = max(best_out, _place(i, u + width, width, arms, numbers, k))
+            least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
+    return finite, best_out
+
+
 @fused
 def _choose_by_score(
     X: Matrix,
@@ -175,7 +253,7 @@ def _choose_by_score(
     numbers: Floats,
 ) -> int:
     """The k eligible arms with the largest x'theta + width, best first."""
-    finite, largest_square, best_out = _seed(X, theta, eligible, scratch, arms, numbers)
+    finite, largest_square, _ = _seed(X, theta, eligible, scratch, arms, numbers)
     if not finite:
         return NOT_FINITE
     leader = -1
@@ -183,35 +261,11 @@ def _choose_by_score(
         leader = arms[0]
         if numbers[1] >= numbers[0] - _tolerance(numbers[0]):
             return TIED
-    # The width lies below a line in the norm of x: of the logarithm, the tangent at the widest arm.
-    bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
-    shift = bound * math.sqrt(scratch[1, leader]) if leader >= 0 else 0.0
-    largest = bound * math.sqrt(largest_square) + shift
-    slope = 1.0 / (1.0 + largest) if form == LOGARITHM else 1.0
-    widest = math.log1p(largest) if form == LOGARITHM else largest
-    k = arms.shape[0]
+    line = _bound_widths(Sigma, beta, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
     x = np.empty(X.shape[1])
-    seeds = np.empty(k, dtype=np.int64)
-    for place in range(k):
-        seeds[place] = arms[place]
-    for place in range(k):
-        i = seeds[place]
-        width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, form, x)
-        finite &= math.isfinite(width)
-        _place(i, np.inf if i == leader else scratch[0, i] + width, width, arms, numbers, place)
-        scratch[1, i] = -1.0
-    best_out = -np.inf
-    least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
-    for i in range(X.shape[0]):
-        u, square = scratch[0, i], scratch[1, i]
-        if (eligible.shape[0] == 0 or eligible[i]) and u + widest >= least and square >= 0.0:
-            if u + widest - slope * (largest - shift - bound * math.sqrt(square)) >= least:
-                if leader < 0 or u + bound * math.sqrt(_square_of_difference(X, i, leader)) >= least:
-                    width = _width(X, i, leader, Sigma, beta, form, x)
-                    finite &= math.isfinite(width)
-                    best_out = max(best_out, _place(i, u + width, width, arms, numbers, k))
-                    least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
-    if not finite:
+    seeds_are_finite = _score_seeds(X, Sigma, beta, form, leader, x, scratch, arms, numbers)
+    others_are_finite, best_out = _fill(X, Sigma, beta, form, leader, line, eligible, x, scratch, arms, numbers)
+    if not (seeds_are_finite and others_are_finite):
         return NOT_FINITE
     if leader >= 0:
         numbers[0] = scratch[0, leader]
