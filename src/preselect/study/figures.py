@@ -46,6 +46,7 @@ _STYLES: dict[str, tuple[str, Any]] = {
 _SPARE_STYLES = [(PURPLE, "-"), (SKY_BLUE, "--"), (BLACK, "-."), (_WINE, ":"), (BLUE, ":")]
 _BASELINE_STYLES = [(GREY, (0, (1, 1))), (GREY, (0, (3, 1, 1, 1))), (GREY, (0, (6, 2)))]
 _LONGEST_NAME = 60
+_CHARACTERS = 13  # of a legend, per inch
 
 
 def write_figures(results: Results) -> list[Path]:
@@ -129,9 +130,9 @@ def _finish(figure: Any, results: Results, measure: str) -> None:
     handles = {
         label: handle for panel in figure.axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=min(5, max(1, len(handles))), frameon=False
-    )
+    longest = max(map(len, handles), default=0) + 6  # characters, with the line before the name
+    columns = max(1, min(5, int(figure.get_figwidth() * _CHARACTERS / longest)))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False)
     plan, repetitions = results.plan, max(map(len, results.load(measure).values()), default=0)
     about = plan.describe(results.find_facts(plan.settings[0]).rounds).replace("$", r"\$")
     figure.suptitle(f"{about}\nmean ± standard error of {repetitions} repetitions, log scale", fontsize=10)
