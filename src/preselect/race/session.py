@@ -55,7 +55,7 @@ class RaceSession:
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
 
     def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
-        """Race on an instance and learn from the result.
+        """Race on an instance and learn from the result; in an event loop, which this would block, use `run_async`.
 
         Parameters
         ----------
@@ -223,6 +223,8 @@ def race(
     level: str | None = None,
 ) -> RaceResult:
     """Race k arms of a pool on one instance, stop at the first right answer, and learn from it.
+
+    This blocks its thread; in an event loop use `race_async`. On Ctrl-C the race ends and is void.
 
     Parameters
     ----------
