@@ -36,11 +36,14 @@ def centred(worth):
 
 
 def log_posterior(u, rounds, prior):
+    """Value and gradient."""
     total = np.sum(prior * (u - 2.0 * np.logaddexp(u, 0.0)))  # against the imaginary arm of worth 1
+    slope = prior * (1.0 - 2.0 / (1.0 + np.exp(-u)))
     for arms, ranked in rounds:
         places = [arms.tolist().index(arm) for arm in ranked]
         total += model.log_likelihood(u[arms], places)
-    return total
+        slope[arms] += model.gradient(np.eye(len(arms)), u[arms], places)
+    return total, slope
 
 
 @pytest.mark.parametrize(("k", "m"), [(2, 1), (3, 1), (4, 4), (4, 2)])
@@ -49,7 +52,9 @@ def test_worths_maximise_the_likelihood(k, m):
     rounds = list(history(n, k, 60, seed=k, m=m))
     policy = MM(prior=prior, **EXACT)
     teach(policy, n, rounds)
-    best = scipy.optimize.minimize(lambda u: -log_posterior(u, rounds, prior), np.zeros(n), tol=1e-12).x
+    best = scipy.optimize.minimize(
+        lambda u: [-part for part in log_posterior(u, rounds, prior)], np.zeros(n), jac=True, tol=1e-12
+    ).x
     assert np.allclose(np.log(worths(policy)), best, atol=1e-5)
 
 

@@ -30,7 +30,9 @@ class Part:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, policy: LinearPolicy, owner: type) -> NDArray[Any]:
+    def __get__(self, policy: LinearPolicy | None, owner: type) -> NDArray[Any]:
+        if policy is None:  # read from the class, as help does
+            return self  # type: ignore[return-value]
         array: NDArray[Any] = getattr(policy.estimate, self._name)
         return array
 
