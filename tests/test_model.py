@@ -109,7 +109,7 @@ def test_samples_follow_the_probabilities():
 
 
 @pytest.mark.parametrize("ranking", [[], [0, 0], [3], [-1], [0, 1, 2, 0]])
-def test_a_ranking_that_is_none_is_refused(ranking):
+def test_a_bad_ranking_is_refused(ranking):
     with pytest.raises(InputError, match="ranking should be distinct positions from 0 to 2"):
         model.log_likelihood([0.0, 1.0, 2.0], ranking)
 

@@ -60,7 +60,7 @@ def test_the_posterior_mode_is_followed_closely():
     np.testing.assert_allclose(policy.A, A, rtol=0.15, atol=0.15 * np.abs(A).max())
 
 
-def test_what_lies_back_counts_less_and_the_prior_stays():
+def test_old_outcomes_count_less_and_the_prior_stays():
     generator = np.random.default_rng(3)
     policy = Newton(d=5, precision=2.0, discount=0.95, seed=0)
     for _ in range(2000):  # the last two features are never seen
@@ -143,8 +143,8 @@ def test_the_inverse_stays_exact_over_many_rounds():
 
 
 @pytest.mark.parametrize("won", [True, False])
-def test_nobody_takes_part_as_an_arm_whose_utility_is_one(won):
-    """With an outside option a round teaches what it would with one more arm of zero features among the chosen."""
+def test_with_an_outside_option_nobody_is_one_more_arm_of_log_utility_zero(won):
+    """A round teaches the same as it would with one more arm, of zero features, among the chosen ones."""
     generator = np.random.default_rng(4)
     policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
     for _ in range(30):
@@ -167,8 +167,8 @@ def test_nobody_takes_part_as_an_arm_whose_utility_is_one(won):
         (lambda _: NoWinner(after=0.0), [2, 3]),
     ],
 )
-def test_where_the_time_is_told_nobody_is_two_clocks(outcome, order):
-    """One rings after a tenth of the limit and one at the limit; a round is a ranking of arms and clocks."""
+def test_when_times_are_known_nobody_becomes_two_virtual_arms(outcome, order):
+    """One finishes at 10 % of the limit and one at the limit; a round is a ranking of arms and virtual arms."""
     generator = np.random.default_rng(4)
     policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
     for _ in range(30):
@@ -179,8 +179,8 @@ def test_where_the_time_is_told_nobody_is_two_clocks(outcome, order):
         np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
 
 
-def test_of_races_that_took_next_to_no_time_it_is_learnt_that_somebody_won_and_not_who():
-    """The arms are one arm, the mean of them by their chances, and it is ahead of the clock of the limit."""
+def test_a_trivial_race_teaches_that_an_arm_won_but_not_which():
+    """The arms are merged into one, their mean weighted by their chances, and it is ahead of NOBODY."""
     generator, after = np.random.default_rng(4), [0.2, 6e-5, 9e-5, 2e-3, 1e-5, 3e-5]
     policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
     for place, time in enumerate(after):
@@ -201,14 +201,14 @@ SHOWN = np.eye(3)
 
 
 def tells_apart(policy, after, X=SHOWN):
-    """Let the second of two chosen arms win; answers whether it was looked at which."""
+    """Let the second of two chosen arms win; return whether the policy learnt which."""
     before, decision = policy.theta.copy(), policy.select(X, 2)
     policy.learn(decision, Winner(decision.arms[1], after=after))
     gained = decision.rows @ (policy.theta - before)
     return bool(gained[1] > 0.0 > gained[0])
 
 
-def test_what_is_short_is_measured_by_the_average_race_and_at_most_by_the_limit():
+def test_races_are_trivial_compared_with_the_average_race_or_the_limit_if_that_is_less():
     hasty, failing = (Newton(d=3, outside=True, seed=0) for _ in range(2))
     for _ in range(300):
         assert tells_apart(hasty, 1e-3)
@@ -219,7 +219,7 @@ def test_what_is_short_is_measured_by_the_average_race_and_at_most_by_the_limit(
 
 
 def test_an_arm_that_wins_at_once_or_never_keeps_what_it_has_won():
-    """It solves nine of ten at once, the others five of these nine, slowly: leaving out what is quick would hide it."""
+    """It solves nine of ten at once, the others five of these nine, slowly: ignoring quick races would hide it."""
     generator, policy, failures = np.random.default_rng(0), Newton(d=4, outside=True, seed=0), 0
     for _ in range(1000):
         decision, difficulty = policy.select(np.eye(4), 1), generator.random()
@@ -240,7 +240,7 @@ def test_without_an_outside_option_the_time_changes_nothing():
     assert np.array_equal(plain.estimate.block, timed.estimate.block)
 
 
-def test_files_of_before_there_were_clocks_are_read(tmp_path):
+def test_old_files_without_pace_are_read(tmp_path):
     policy = Newton(d=3, outside=True, seed=0)
     tells_apart(policy, 0.5)
     header, arrays = policy._collect_state()
@@ -252,23 +252,23 @@ def test_files_of_before_there_were_clocks_are_read(tmp_path):
     assert policy.widen(5).pace.tolist() == policy.pace.tolist() == [1.0, 0.5]
 
 
-@pytest.mark.parametrize("clocks", [1, 2])
-def test_the_chances_of_arms_and_nobody_are_those_of_the_model(clocks):
-    """Drawn from the model: nobody wins where all clocks come before all arms."""
+@pytest.mark.parametrize("nobodies", [1, 2])
+def test_predicted_chances_are_those_of_the_model(nobodies):
+    """Drawn from the model: there is no winner when every NOBODY is ahead of all arms."""
     u, generator = np.array([-0.5, 0.3, 0.1]), np.random.default_rng(0)
-    drawn = np.concatenate((u, np.zeros(clocks))) + generator.gumbel(size=(200_000, 3 + clocks))
-    arms, ringing = drawn[:, :3], drawn[:, 3:].min(axis=1)
-    winners = np.where(arms.max(axis=1) > ringing, arms.argmax(axis=1), 3)
-    np.testing.assert_allclose(predict_chances(u, clocks), np.bincount(winners) / 200_000, atol=0.005)
+    drawn = np.concatenate((u, np.zeros(nobodies))) + generator.gumbel(size=(200_000, 3 + nobodies))
+    arms, last_nobody = drawn[:, :3], drawn[:, 3:].min(axis=1)
+    winners = np.where(arms.max(axis=1) > last_nobody, arms.argmax(axis=1), 3)
+    np.testing.assert_allclose(predict_chances(u, nobodies), np.bincount(winners) / 200_000, atol=0.005)
     for sure in (700.0, -700.0):
-        found = predict_chances(np.array([sure, sure]), clocks)
+        found = predict_chances(np.array([sure, sure]), nobodies)
         assert found.sum() == pytest.approx(1.0)
         assert found[2] == pytest.approx(float(sure < 0))
     assert predict_chances(u, 0)[3] == 0.0
 
 
-def test_with_an_outside_option_arms_that_always_fail_are_given_up():
-    """Without one the failures of the leader teach nothing, and it stays the leader for ever."""
+def test_with_an_outside_option_arms_that_always_fail_are_abandoned():
+    """Without one the failures of the leader teach nothing, and it stays the leader forever."""
     X, able = np.eye(4), 3
     stays, leaves = (Newton(d=4, mean=[1.0, 0.5, 0.2, 0.0], outside=outside, seed=0) for outside in (False, True))
     for policy in (stays, leaves):
@@ -279,12 +279,12 @@ def test_with_an_outside_option_arms_that_always_fail_are_given_up():
     assert leaves.select(X, 1).arms[0] == able
 
 
-def test_an_outcome_that_says_nothing_teaches_nothing():
+def test_a_bare_outcome_teaches_nothing():
     policy = Newton(d=3, outside=True, seed=0)
     policy.learn(policy.select(SHOWN, 2), Outcome())
     assert not policy.theta.any()
 
 
-def test_outside_must_be_said_plainly():
+def test_outside_is_true_or_false():
     with pytest.raises(InputError, match="outside is 'yes'; use True or False"):
         Newton(d=2, outside="yes")

@@ -53,7 +53,7 @@ def test_outcomes_are_values():
         (lambda: Ranking([7, 3]).positions(ARMS), r"the ranking names \[3\], but the selected arms are \[7, 4, 2\]"),
     ],
 )
-def test_what_does_not_fit_is_named(make, message):
+def test_bad_arguments_are_named(make, message):
     with pytest.raises(InputError, match=message):
         make()
 
@@ -68,7 +68,7 @@ def test_a_decision_is_frozen():
     assert repr(decision).startswith("Decision(round=1, arms=[")
 
 
-def test_positions_cannot_be_spoilt():
+def test_positions_are_read_only():
     for positions in (Winner(4).positions(ARMS), Ranking([4, 2]).positions(ARMS)):
         with pytest.raises(ValueError, match="read-only"):
             positions[0] = 0

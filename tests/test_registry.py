@@ -24,7 +24,7 @@ def test_names_parameters_and_lists():
     ]
 
 
-def test_a_class_of_ones_own(tmp_path, monkeypatch):
+def test_your_own_class(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta): pass\nvalue = 3\n")
     monkeypatch.chdir(tmp_path)
     policy, parameters = registry.parse("mine:Mine(gamma_1=1)")
@@ -45,7 +45,7 @@ def test_a_class_of_ones_own(tmp_path, monkeypatch):
         ("cppl(omega=open('x'))", "cannot read the policy"),
     ],
 )
-def test_what_is_not_a_policy_is_named(text, message):
+def test_a_bad_policy_is_named(text, message):
     with pytest.raises(InputError, match=message):
         registry.parse(text)
 

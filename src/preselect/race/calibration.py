@@ -44,8 +44,8 @@ def _predict(past: Round, outside: bool) -> list[tuple[float, bool]]:
     if not is_decided or len(u) + outside < 2 or not np.isfinite(u).all():
         return []
     participants: tuple[str | None, ...] = (*past.chosen, None) if outside else past.chosen
-    clocks = 0 if not outside else 1 if past.after is None else 2
-    predicted = predict_chances(u, clocks)[: len(participants)].tolist()
+    nobodies = 0 if not outside else 1 if past.after is None else 2
+    predicted = predict_chances(u, nobodies)[: len(participants)].tolist()
     return [(chance, name == past.winner) for chance, name in zip(predicted, participants, strict=True)]
 
 
