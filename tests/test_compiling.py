@@ -1,7 +1,6 @@
 """The cache of compiled functions: never stale, and never a reason to fail."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 
 from preselect.cli import compile as compile_module
 from preselect.cli.main import preselect as command
-from preselect.policies import registry
 
 PACKAGE = Path(__file__).parents[1] / "src" / "preselect"
 
@@ -137,11 +135,9 @@ def test_a_full_disk_is_no_reason_to_fail(tmp_path, size):
 
 
 def test_compile_says_what_it_did(monkeypatch):
-    monkeypatch.setattr(compile_module, "_VARIANTS", ())
-    monkeypatch.setattr(registry, "POLICIES", {"max-theta": registry.POLICIES["max-theta"]})
     before = compile_module._count_compiled()
     monkeypatch.setattr(compile_module, "_count_compiled", lambda: before)
     result = CliRunner().invoke(command, ["compile"])
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("nothing had to be compiled; all ")
-    assert re.match(r"compiled 3 of \d+ functions in 2 s; they are in /", compile_module._summarise(3, 2.0))
+    assert result.stdout.startswith("nothing had to be compiled; all functions are in /")
+    assert compile_module._summarise(3, 2.0).startswith("compiled 3 functions in 2 s; they are in /")
