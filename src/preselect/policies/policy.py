@@ -259,7 +259,13 @@ class Policy(ABC):
 
 
 def load(path: str | PathLike[str]) -> Policy:
-    """Read any policy that `save` wrote; a policy class of your own must have been imported."""
+    """Read any policy that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file. A policy class of your own must have been imported.
+    """
     file = state.read(path)
     if file.kind not in Policy._kinds:
         raise StateFileError(f"{file.path} holds a {file.kind}, which is no policy that has been imported")
