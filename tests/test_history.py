@@ -147,10 +147,10 @@ def test_the_maximum_is_found_where_plain_newton_would_diverge():
     prior, estimate = np.stack((np.zeros(3), np.full(3, 1e-3))), np.zeros((7, 3))
     steps = history.maximise_posterior(rows, sizes, lengths, 20, prior, 1e-8, 50, estimate)
     assert 0 < steps < 50
-    best = history.log_posterior(rows, sizes, lengths, 20, prior, estimate[0])
+    best = history._log_posterior(rows, sizes, lengths, 20, prior, estimate[0])
     for _ in range(200):
         near = estimate[0] + 0.05 * generator.normal(size=3)
-        assert history.log_posterior(rows, sizes, lengths, 20, prior, near) <= best
+        assert history._log_posterior(rows, sizes, lengths, 20, prior, near) <= best
 
 
 def test_refitting_less_often_learns_the_same_in_the_end():

@@ -3,6 +3,11 @@
 Conventions. `X` is n x d (float64 or float32). `numbers` is the block of a decision: k scores, k widths, then the k
 selected rows of X. `rows` are these rows as a k x d array, `ranked` the same in the order of the outcome: the m arms
 that were ranked, best first, then the k - m others. A winner is a ranking with m = 1.
-A kernel that changes a state computes first and commits last, and answers whether it did: a learner that meets a
+A kernel that changes a state computes first and commits last, and returns whether it did: a learner that meets a
 number that is not finite stays exactly as it was.
+
+Kernels are what Python calls; they share the helpers in `algebra` and `plackett_luce`, which only compiled code may
+call. A change in any file of this folder compiles all kernels again (see `preselect.compiling`). What a round does not
+need is a kernel of its own, so that it is not compiled for the first round: compiling is what that round costs.
+Numbers of equations are those printed in the paper.
 """

@@ -158,11 +158,12 @@ def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats) -> Floats:
 def update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
     """As `gain_precision`, by updating P in O(k d^2), for F with fewer rows than columns; may be IMPRECISE."""
     r, d = F.shape
-    scaled = np.empty((r, d))
-    root = math.sqrt(discount)
-    for i in range(r):
-        for a in range(d):
-            scaled[i, a] = F[i, a] / root
+    scaled = F
+    if discount != 1.0:
+        scaled = np.empty((r, d))
+        for i in range(r):
+            for a in range(d):
+                scaled[i, a] = F[i, a] / math.sqrt(discount)
     V, M = np.zeros((r, d)), np.zeros((r, r))
     if not solve_shrinkage(scaled, scaled_transpose(scaled, 1.0), P, V, M):
         return IMPRECISE

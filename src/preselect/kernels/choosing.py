@@ -283,7 +283,7 @@ def choose(
     arms: Integers,
     numbers: Floats,
 ) -> int:
-    """The k eligible arms with the largest x'theta + width, best first, exactly.
+    """The k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and others.
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(x' Sigma x)), PLAIN beta sqrt(x' Sigma x), CONTRAST
     beta sqrt((x - x_b)' Sigma (x - x_b)), where b is the arm with the largest x'theta, which always comes first.

@@ -11,10 +11,10 @@ from preselect.kernels.types import Floats, Integers
 
 
 @fused
-def log_posterior(
+def _log_posterior(
     history: Floats, sizes: Integers, lengths: Integers, outcomes: int, prior: Floats, theta: Floats
 ) -> float:
-    """Log-likelihood of all outcomes plus the logarithm of the Gaussian prior, up to a constant.
+    """Log-likelihood of all outcomes, each by Eq. (5), plus the logarithm of the Gaussian prior, up to a constant.
 
     Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; the rows of `prior` are its mean
     and its precision.
@@ -54,8 +54,8 @@ def metropolis(
 ) -> None:
     """Metropolis-Hastings steps from `draw` on, with independent proposals from a t distribution around theta.
 
-    A proposal is taken if its chance, the logarithm of a uniform number, allows; `drawn` takes every so many steps, as
-    many as it has rows. Rows of `estimate` as for `maximise_posterior`; P and `tails` degrees of
+    A proposal is taken if its chance, the logarithm of a uniform number, allows; the rows of `drawn` are
+    draws at equal distances. Rows of `estimate` as for `maximise_posterior`; P and `tails` degrees of
     freedom shape the proposals.
     """
     d = draw.shape[0]
@@ -63,7 +63,7 @@ def metropolis(
     weight = -np.inf
     for step in range(-1, proposals.shape[0]):
         theta = draw if step < 0 else proposals[step]
-        proposed = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+        proposed = _log_posterior(history, sizes, lengths, outcomes, prior, theta)
         square = 0.0
         for a in range(d):
             for b in range(d):
@@ -122,7 +122,7 @@ def maximise_posterior(
     most_steps: int,
     estimate: Floats,
 ) -> int:
-    """Newton's method with halved steps from theta on, until a step is below `tolerance`; answers the steps taken.
+    """Newton's method with halved steps from theta on, until a step is below `tolerance`; returns the steps taken.
 
     The last step is taken too, so that the error is of the order of its square. The rows of `estimate` are theta, then
     those of A, minus the Hessian before that step, and of P = inv(A); those of `prior` its
@@ -130,7 +130,7 @@ def maximise_posterior(
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
-    value = log_posterior(history, sizes, lengths, outcomes, prior, theta)
+    value = _log_posterior(history, sizes, lengths, outcomes, prior, theta)
     for step in range(most_steps):
         g = prior[1] * (prior[0] - theta)
         A[:] = 0.0
@@ -147,11 +147,11 @@ def maximise_posterior(
         length = 1.0
         new_theta = theta + moved[0]
         if largest > tolerance:
-            new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+            new_value = _log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
             while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
                 length *= 0.5
                 new_theta = theta + length * moved[0]
-                new_value = log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+                new_value = _log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
             value = new_value
         theta = new_theta
         if largest <= tolerance or step + 1 == most_steps:

@@ -31,7 +31,7 @@ def rank_rows(rows: Floats, ranking: Integers) -> Floats:
 
 @helper
 def utilities(X: Matrix, theta: Floats) -> Floats:
-    """Log-utilities u = X theta."""
+    """Log-utilities u = X theta, the logarithm of Eq. (3)."""
     u = np.empty(X.shape[0])
     for i in range(X.shape[0]):
         u[i] = product(X, i, theta)
@@ -65,13 +65,13 @@ def stage_probabilities(u: Floats, m: int) -> Floats:
     p = np.zeros((m, k))
     for s in range(m):
         for j in range(s, k):
-            p[s, j] = math.exp(u[j] - normalisers[s])
+            p[s, j] = math.exp(u[j] - normalisers[s])  # Eq. (6), over the arms that are left
     return p
 
 
 @helper
 def gradient(ranked: Floats, p: Floats) -> Floats:
-    """The gradient of the log-likelihood in theta: the sum over the stages of (row of the winner - expected row)."""
+    """The gradient of Eq. (5) in theta: the sum over the stages of (row of the winner - expected row)."""
     m, k = p.shape
     g = np.zeros((1, ranked.shape[1]))
     for j in range(k):
@@ -85,7 +85,7 @@ def gradient(ranked: Floats, p: Floats) -> Floats:
 
 @helper
 def curvature_factor(ranked: Floats, p: Floats) -> Floats:
-    """F with k - 1 rows and F'F = minus the Hessian of the log-likelihood, for any number of stages.
+    """F with k - 1 rows and F'F = minus the Hessian of Eq. (5), for any number of stages.
 
     Minus the Hessian is ranked' L ranked, where L is the Laplacian of the graph on the arms whose edge between i and j
     weighs the sum over the stages of p_i p_j. Eliminating the arms one by one factors L using sums, products and
