@@ -23,8 +23,9 @@ with warnings.catch_warnings(record=True) as caught:
     from preselect.kernels import likelihood
     u = likelihood.utilities(np.array([[2.0, 3.0]]), np.array([10.0, 1.0]))
     likelihood.stage_normalisers(u, 1)
-stats = likelihood.utilities.stats
-print(u[0], *stats.cache_misses.values() or [0], *stats.cache_hits.values() or [0], len(caught))
+stats = likelihood.utilities.stats, likelihood.stage_normalisers.stats
+misses, hits = (sum(sum(getattr(one, name).values()) for one in stats) for name in ("cache_misses", "cache_hits"))
+print(u[0], misses, hits, len(caught))
 assert all("NUMBA_CACHE_DIR" in str(warning.message) for warning in caught), [str(one.message) for one in caught]
 """
 
@@ -59,8 +60,8 @@ needs_mounts = pytest.mark.skipif(not mounting_is_possible(), reason="needs root
 @pytest.fixture(scope="module")
 def full_cache(tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
-    assert run(cache) == ["23.0", "1", "0", "0"]
-    assert run(cache) == ["23.0", "0", "1", "0"]
+    assert run(cache) == ["23.0", "2", "0", "0"]
+    assert run(cache) == ["23.0", "0", "2", "0"]
     return cache
 
 
@@ -76,7 +77,6 @@ def damage(cache, pattern, change):
         file.write_bytes(change(file.read_bytes()))
 
 
-@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -87,28 +87,28 @@ def damage(cache, pattern, change):
     ],
     ids=["empty", "truncated", "garbage", "overwritten"],
 )
-def test_a_damaged_cache_is_replaced(cache, pattern, change):
-    damage(cache, pattern, change)
-    value, _, _, warned = run(cache)
-    assert (value, warned) == ("23.0", "0")
-    assert run(cache) == ["23.0", "0", "1", "0"]
+def test_a_damaged_cache_is_replaced(cache, change):
+    damage(cache, "*utilities*.nbi", change)
+    damage(cache, "*stage_normalisers*.nbc", change)
+    assert run(cache) in (["23.0", "2", "0", "0"], ["23.0", "1", "1", "0"])  # four bytes of an index may not matter
+    assert run(cache) == ["23.0", "0", "2", "0"]
 
 
 def test_a_change_in_a_helper_compiles_its_callers_again(tmp_path):
     source, cache = tmp_path / "source", tmp_path / "cache"
     shutil.copytree(PACKAGE, source / "preselect", ignore=shutil.ignore_patterns("__pycache__", "data"))
-    assert run(cache, source) == ["23.0", "1", "0", "0"]
+    assert run(cache, source) == ["23.0", "2", "0", "0"]
     helpers = source / "preselect" / "kernels" / "algebra.py"
     text = helpers.read_text()
     assert text.count("total = 0.0\n    for j in range(y.shape[0])") == 1
     helpers.write_text(text.replace("total = 0.0\n    for j", "total = 9.0\n    for j"))
-    assert run(cache, source) == ["32.0", "1", "0", "0"]
+    assert run(cache, source) == ["32.0", "2", "0", "0"]
 
 
 def test_a_folder_that_cannot_be_made_is_passed_over(tmp_path):
     source = shutil.copytree(PACKAGE, tmp_path / "preselect", ignore=shutil.ignore_patterns("__pycache__", "data"))
-    assert run("/proc/none", source.parent) == ["23.0", "1", "0", "0"]
-    assert run("/proc/none", source.parent) == ["23.0", "0", "1", "0"]
+    assert run("/proc/none", source.parent) == ["23.0", "2", "0", "0"]
+    assert run("/proc/none", source.parent) == ["23.0", "0", "2", "0"]
 
 
 READ_ONLY = 'mount --bind "{0}" "{0}"; mount -o remount,bind,ro "{0}"\n'
@@ -118,20 +118,20 @@ READ_ONLY = 'mount --bind "{0}" "{0}"; mount -o remount,bind,ro "{0}"\n'
 def test_a_read_only_installation_works_without_a_cache_and_says_so_once(tmp_path):
     source = shutil.copytree(PACKAGE, tmp_path / "preselect", ignore=shutil.ignore_patterns("__pycache__", "data"))
     before = READ_ONLY.format(source)
-    assert run("/proc/none", source.parent, before) == ["23.0", "1", "0", "1"]
+    assert run("/proc/none", source.parent, before) == ["23.0", "2", "0", "1"]
 
 
 @needs_mounts
 def test_a_read_only_cache_is_read(cache):
     source = READ_ONLY.format(PACKAGE)
-    assert run(cache, before=READ_ONLY.format(cache) + source) == ["23.0", "0", "1", "0"]
+    assert run(cache, before=READ_ONLY.format(cache) + source) == ["23.0", "0", "2", "0"]
 
 
 @needs_mounts
 @pytest.mark.parametrize("size", ["4k", "20k"])
 def test_a_full_disk_is_no_reason_to_fail(tmp_path, size):
     before = f'mount -t tmpfs -o size={size} none "{tmp_path}"'
-    assert run(tmp_path, before=before) == ["23.0", "1", "0", "1"]
+    assert run(tmp_path, before=before) == ["23.0", "2", "0", "1"]
 
 
 def test_compile_says_what_it_did(monkeypatch):
