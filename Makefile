@@ -15,7 +15,7 @@ test: $(VENV)/ready  ## all tests but the long ones; about 4 minutes
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
 soak: $(VENV)/ready  ## the long tests: kill loops, many random examples; at most 30 minutes
-	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m soak
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile soak
 
 coverage: $(VENV)/ready  ## branch coverage of the tests
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal --cov=preselect --cov-branch --cov-report=term:skip-covered

@@ -13,6 +13,7 @@ from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 
 # Numbers are drawn alike in every run, and a first call may have to compile.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("soak", derandomize=True, deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("repeatable")
 
 

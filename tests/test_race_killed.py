@@ -13,7 +13,6 @@ from preselect.cli.main import preselect
 from preselect.race import race, read_pool
 from preselect.store import Journal, Learner, verify
 
-MOMENTS = 50
 RACER = "setsid sleep 60 & sleep 0.0{tenths}; printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
 
 
@@ -53,13 +52,14 @@ def read_outcomes(path):
         return [event for event in journal.events() if event.kind == "outcome"]
 
 
-def test_killed_at_any_moment_nothing_is_lost_or_learnt_twice_and_no_process_survives(killed_pool, formula, token):
-    draw = random.Random(0)
-    acknowledged = [one for _ in range(MOMENTS) for one in race_until_killed(killed_pool, formula, token, draw)]
+@pytest.mark.parametrize("kills", [20, pytest.param(300, marks=pytest.mark.soak)])
+def test_a_killed_command_loses_nothing_learns_nothing_twice_and_leaves_no_process(killed_pool, formula, token, kills):
+    draw = random.Random(kills)
+    acknowledged = [one for _ in range(kills) for one in race_until_killed(killed_pool, formula, token, draw)]
     path = read_pool(killed_pool).journal
     outcomes = {event.decision: event.body for event in read_outcomes(path)}
     written = Counter(event.decision for event in read_outcomes(path))
-    assert len(acknowledged) >= MOMENTS
+    assert len(acknowledged) >= kills
     assert len({one["decision"] for one in acknowledged}) == len(acknowledged)
     for one in acknowledged:
         assert outcomes[one["decision"]]["names"] == [one["winner"]]

@@ -50,7 +50,7 @@ preselector.learn(decision, winner=decision.names[0])
 preselector.to_bytes()
 
 generator, acknowledged = random.Random(0), []
-for kill in range(24):
+for kill in range(int(sys.argv[2])):
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -76,8 +76,10 @@ print(json.dumps(acknowledged))
 """
 
 
-def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(path):
-    run = subprocess.run([sys.executable, "-c", WRITER, path], capture_output=True, text=True, check=False, timeout=300,
+@pytest.mark.parametrize("kills", [24, pytest.param(1000, marks=pytest.mark.soak)])
+def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(path, kills):
+    command = [sys.executable, "-c", WRITER, path, str(kills)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600,
                          env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})  # fmt: skip
     assert run.returncode == 0, run.stderr
     acknowledged = [line.split() for line in json.loads(run.stdout)]
@@ -88,7 +90,7 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(path):
     assert {int(number) for kind, number in acknowledged if kind == "decision"} <= decisions
     assert {int(number) for kind, number in acknowledged if kind == "outcome"} <= set(outcomes)
     assert len(set(outcomes)) == len(outcomes)
-    assert 12 <= len(acknowledged) <= len(events) <= len(acknowledged) + 24
+    assert kills // 2 <= len(acknowledged) <= len(events) <= len(acknowledged) + kills
     found = verify(path)
     assert found.equal, found.difference
     with Learner.open(path, make=make_preselector) as learner:
