@@ -78,10 +78,11 @@ def default(n, d, k):
 def bare(n, d, k):
     policy, problem = preselect.CPPL(d=d, seed=0), Problem(n, d, k)
     every, scratch = np.empty(0, dtype=np.bool_), np.empty((2, n))
-    arms, numbers, ranking = np.empty(k, dtype=np.int64), np.empty(k * (2 + d)), np.empty(1, dtype=np.int64)
-    rows = numbers[2 * k :].reshape(k, d)
+    arms, bounds, ranking = np.empty(k, dtype=np.int64), np.empty(2 * k), np.empty(1, dtype=np.int64)
+    rows = np.empty((k, d))
     read_only = rows.view()
     read_only.setflags(False)
+    learn = averaging.update_sandwich if d > 2 * (k - 1) else averaging.recompute_sandwich
 
     def play():
         X = problem.show()
@@ -89,11 +90,11 @@ def bare(n, d, k):
         Sigma, beta, form = policy._width()
         step = policy.gamma_1 * t**-policy.alpha
         start = perf_counter_ns()
-        choosing.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, numbers)
+        choosing.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, bounds, rows)
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()
-        averaging.learn_sandwich(read_only, ranking, step, t, policy.estimate.block)
+        learn(read_only, ranking, step, t, policy.estimate.block)
         end = perf_counter_ns()
         policy.observations += 1
         return end - reported + chosen - start

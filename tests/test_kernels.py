@@ -39,9 +39,9 @@ def random_covariance(generator, d):
 
 def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM):
     n, d = X.shape
-    arms, numbers = np.empty(k, dtype=np.int64), np.empty(k * (2 + d))
-    assert choosing.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, numbers) == OK
-    return arms, numbers
+    arms, bounds, rows = np.empty(k, dtype=np.int64), np.empty(2 * k), np.empty((k, d))
+    assert choosing.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, bounds, rows) == OK
+    return arms, bounds, rows
 
 
 @given(
@@ -56,21 +56,21 @@ def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form):
     n, k = 200, int(generator.integers(1, 12))
     X = (generator.normal(size=(n, d)) * generator.exponential(size=(n, 1))).astype(dtype)
     theta, Sigma = generator.normal(size=d), random_covariance(generator, d)
-    arms, numbers = chosen(X, theta, Sigma, beta, k, form=form)
+    arms, bounds, rows = chosen(X, theta, Sigma, beta, k, form=form)
     expected, scores = best_by_brute_force(X, theta, Sigma, beta, k, form)
     assert arms.tolist() == expected.tolist()
-    assert np.allclose(numbers[:k], scores)
-    assert np.array_equal(numbers[2 * k :].reshape(k, d), X[arms])
+    assert np.allclose(bounds[:k], scores)
+    assert np.array_equal(rows, X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
     choosing.score(X, theta, Sigma, beta, form, arms[0], -np.inf, every_score, every_width)
-    assert np.array_equal(numbers[:k], every_score[arms])
-    assert np.array_equal(numbers[k : 2 * k], every_width[arms])
+    assert np.array_equal(bounds[:k], every_score[arms])
+    assert np.array_equal(bounds[k:], every_width[arms])
     some = generator.random(n) < 0.3
     some[arms[0]] = False
-    arms, numbers = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form)
+    arms, bounds, _ = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form)
     subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms), form)
     assert arms.tolist() == np.flatnonzero(some)[subset].tolist()
-    choosing.score(X, theta, Sigma, beta, form, arms[0], numbers[: len(arms)].min(), every_score, every_width)
+    choosing.score(X, theta, Sigma, beta, form, arms[0], bounds[: len(arms)].min(), every_score, every_width)
     assert np.all(np.isfinite(every_score[arms]))
 
 
@@ -87,7 +87,7 @@ def test_pruning_is_exact_where_its_bound_is_tight(seed, d, beta):
     features, weights = np.column_stack((X, target - widths)), np.append(np.zeros(d), 1.0)
     padded = np.zeros((d + 1, d + 1))
     padded[:d, :d] = Sigma
-    arms, _ = chosen(features, weights, padded, beta, 5)
+    arms, *_ = chosen(features, weights, padded, beta, 5)
     assert arms.tolist() == best_by_brute_force(features, weights, padded, beta, 5)[0].tolist()
 
 
@@ -96,15 +96,15 @@ def test_the_order_in_which_arms_are_shown_does_not_matter(seed):
     generator = np.random.default_rng(seed)
     X, theta, Sigma = generator.random((40, 6)), generator.normal(size=6), random_covariance(generator, 6)
     order = generator.permutation(40)
-    arms, _ = chosen(X, theta, Sigma, 3.0, 7)
+    arms, *_ = chosen(X, theta, Sigma, 3.0, 7)
     assert order[chosen(X[order], theta, Sigma, 3.0, 7)[0]].tolist() == arms.tolist()
 
 
 def test_a_tie_for_the_last_place_is_reported():
     X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
-    arms, numbers = np.empty(2, dtype=np.int64), np.empty(8)
+    arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
     for beta in (0.0, 1.0):
-        args = (np.eye(2), beta, LOGARITHM, EVERY, np.empty((2, 4)), arms, numbers)
+        args = (np.eye(2), beta, LOGARITHM, EVERY, np.empty((2, 4)), arms, bounds, rows)
         assert choosing.choose(X, np.array([3.0, 0.0]), *args) == TIED
         assert choosing.choose(X, np.array([3.0, 8.0]), *args) == TIED
         assert choosing.choose(X[:3], np.array([3.0, 8.0]), *args) == OK

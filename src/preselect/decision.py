@@ -15,34 +15,39 @@ class Decision:
 
     A frozen value: attributes cannot be set and the arrays are read-only, because feedback may arrive long after the
     arms have changed. Policies make decisions; to make one yourself, use `Decision.of`. As one is made in every round,
-    construction is cheap: scores, widths and rows lie one after another in one block, which the kernels fill.
+    construction is cheap: scores and widths lie one after the other in one array, which the kernels fill.
 
     Parameters
     ----------
     arms : array of k integers
         Positions of the selected arms in the context that was shown, best first.
-    numbers : array of k (2 + d) numbers
-        The k scores, the k widths, then the k rows of d joint features, one after another.
-    d : int
-        Number of joint features.
+    bounds : array of 2 k numbers
+        The k scores, then the k widths.
+    rows : array of k x d numbers
+        The joint features of the arms.
     ids : array of k integers
         The identities of the arms; `arms` itself if the context names none.
     round : int
         Number of the decision, counted by the policy from 1.
     """
 
-    __slots__ = ("_arms", "_d", "_ids", "_numbers", "_round")
+    __slots__ = ("_arms", "_bounds", "_ids", "_round", "_rows")
 
     def __init__(
-        self, arms: NDArray[np.int64], numbers: NDArray[np.float64], d: int, ids: NDArray[np.int64], round: int
+        self,
+        arms: NDArray[np.int64],
+        bounds: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        ids: NDArray[np.int64],
+        round: int,
     ) -> None:
         arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
-        numbers.setflags(False)  # type: ignore[call-arg]
+        rows.setflags(False)  # type: ignore[call-arg]
         if ids is not arms:
             ids.setflags(False)  # type: ignore[call-arg]
         self._arms = arms
-        self._numbers = numbers
-        self._d = d
+        self._bounds = bounds
+        self._rows = rows
         self._ids = ids
         self._round = round
 
@@ -76,8 +81,9 @@ class Decision:
         if rows.ndim != 2 or not len(rows) == len(scores) == len(widths) == len(ids) == k:
             sizes = [len(rows), len(scores), len(widths), len(ids)]
             raise InputError(f"there are {k} arms, but rows, scores, widths and ids have the lengths {sizes}")
-        numbers = np.concatenate((scores, widths, rows.ravel()), dtype=np.float64)
-        return cls(arms.astype(np.int64), numbers, rows.shape[1], ids.astype(np.int64), round)
+        bounds = np.concatenate((scores, widths), dtype=np.float64)
+        copies = arms.astype(np.int64), bounds, np.array(rows, dtype=np.float64, order="C"), ids.astype(np.int64)
+        return cls(*copies, round)
 
     @property
     def arms(self) -> NDArray[np.int64]:
@@ -87,27 +93,22 @@ class Decision:
     @property
     def scores(self) -> NDArray[np.float64]:
         """What the policy ranked the arms by: log-utilities, with the widths added."""
-        return self._numbers[: len(self._arms)]
+        return _freeze(self._bounds[: len(self._arms)])
 
     @property
     def widths(self) -> NDArray[np.float64]:
         """The part of each score that is there for exploration; `scores - widths` is the plain estimate."""
-        return self._numbers[len(self._arms) : 2 * len(self._arms)]
+        return _freeze(self._bounds[len(self._arms) :])
 
     @property
     def rows(self) -> NDArray[np.float64]:
         """The joint features of the arms, k x d."""
-        return self._numbers[2 * len(self._arms) :].reshape(len(self._arms), self._d)
-
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """Scores, widths and rows, one after another."""
-        return self._numbers
+        return self._rows
 
     @property
     def d(self) -> int:
         """Number of joint features."""
-        return self._d
+        return int(self._rows.shape[1])
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -120,10 +121,15 @@ class Decision:
         return self._round
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Decision, (self._arms, self._numbers, self._d, self._ids, self._round)
+        return Decision, (self._arms, self._bounds, self._rows, self._ids, self._round)
 
     def __repr__(self) -> str:
         return f"Decision(round={self.round}, arms={self.arms.tolist()}, scores={self.scores.round(4).tolist()})"
+
+
+def _freeze(view: NDArray[np.float64]) -> NDArray[np.float64]:
+    view.setflags(write=False)
+    return view
 
 
 class NamedDecision(Decision):
@@ -140,7 +146,7 @@ class NamedDecision(Decision):
     __slots__ = ("_names",)
 
     def __init__(self, decision: Decision, names: tuple[str, ...]) -> None:
-        super().__init__(decision.arms, decision.numbers, decision.d, decision.ids, decision.round)
+        super().__init__(decision._arms, decision._bounds, decision._rows, decision._ids, decision._round)
         self._names = names
 
     @property
@@ -149,7 +155,7 @@ class NamedDecision(Decision):
         return self._names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = Decision(self.arms, self.numbers, self.d, self.ids, self.round)
+        plain = Decision(self._arms, self._bounds, self._rows, self._ids, self._round)
         return NamedDecision, (plain, self._names)
 
     def __repr__(self) -> str:

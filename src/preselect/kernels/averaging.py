@@ -117,7 +117,12 @@ def _set_theta(estimate: Floats, theta: Floats) -> None:
 
 
 @fused
-def _update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+def update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
+
+    The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma. P and Sigma are updated, in
+    O(k d^2). IMPRECISE, and nothing changed, if that loses too many digits.
+    """
     d = estimate.shape[1]
     finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
     if not finite:
@@ -133,7 +138,8 @@ def _update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estim
 
 
 @fused
-def _recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+def recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
+    """The same round with P and Sigma computed anew, in O(d^3): exact, and cheaper if d <= 2 (k - 1)."""
     d = estimate.shape[1]
     finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
     if not finite:
@@ -148,14 +154,3 @@ def _recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, es
             estimate[2 + a, b] = new[a, b]
     _set_theta(estimate, theta)
     return OK
-
-
-def learn_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
-    """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
-
-    The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma.
-    """
-    status = IMPRECISE
-    if rows.shape[1] > 2 * (rows.shape[0] - 1):  # else recomputing is cheaper, and exact
-        status = _update_sandwich(rows, ranking, step, t, estimate)
-    return _recompute_sandwich(rows, ranking, step, t, estimate) if status == IMPRECISE else status

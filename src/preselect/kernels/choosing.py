@@ -86,7 +86,8 @@ def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, form: int
     """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for d numbers."""
     for a in range(X.shape[1]):
         x[a] = X[i, a]
-        if leader >= 0:
+    if leader >= 0:
+        for a in range(X.shape[1]):
             x[a] -= X[leader, a]
     root = beta * math.sqrt(_quadratic_form(x, Sigma))
     return math.log1p(root) if form == LOGARITHM else root
@@ -99,30 +100,30 @@ def _tolerance(score: float) -> float:
 
 
 @helper
-def _place(arm: int, score: float, width: float, arms: Integers, numbers: Floats, filled: int) -> float:
+def _place(arm: int, score: float, width: float, arms: Integers, bounds: Floats, filled: int) -> float:
     """Put an arm into the list sorted by score, of which `filled` places are taken; return the score that drops out."""
     k = arms.shape[0]
     out = -np.inf
     place = filled
     if filled == k:
         place = k - 1
-        if not score > numbers[place]:
+        if not score > bounds[place]:
             return score
-        out = numbers[place]
-    while place > 0 and numbers[place - 1] < score:
+        out = bounds[place]
+    while place > 0 and bounds[place - 1] < score:
         arms[place] = arms[place - 1]
-        numbers[place] = numbers[place - 1]
-        numbers[k + place] = numbers[k + place - 1]
+        bounds[place] = bounds[place - 1]
+        bounds[k + place] = bounds[k + place - 1]
         place -= 1
     arms[place] = arm
-    numbers[place] = score
-    numbers[k + place] = width
+    bounds[place] = score
+    bounds[k + place] = width
     return out
 
 
 @helper
 def _seed(
-    X: Matrix, theta: Floats, eligible: Booleans, scratch: Floats, arms: Integers, numbers: Floats
+    X: Matrix, theta: Floats, eligible: Booleans, scratch: Floats, arms: Integers, bounds: Floats
 ) -> tuple[bool, float, float]:
     """Find the k eligible arms with the largest utility; the rows of `scratch` become x'theta and x'x of every arm.
 
@@ -139,30 +140,20 @@ def _seed(
         finite &= math.isfinite(u) and math.isfinite(square)
         if eligible.shape[0] == 0 or eligible[i]:
             largest_square = max(largest_square, square)
-            if filled < k or u >= numbers[k - 1] - _tolerance(numbers[k - 1]):
-                best_out = max(best_out, _place(i, u, 0.0, arms, numbers, filled))
+            if filled < k or u >= bounds[k - 1] - _tolerance(bounds[k - 1]):
+                best_out = max(best_out, _place(i, u, 0.0, arms, bounds, filled))
                 filled = min(filled + 1, k)
     return finite, largest_square, best_out
 
 
 @inlined
-def _finish(X: Matrix, arms: Integers, numbers: Floats, best_out: float) -> int:
-    """Append the rows of the chosen arms if there is room for them; say whether the last place is tied."""
-    k, d = arms.shape[0], X.shape[1]
-    if numbers.shape[0] == 2 * k + k * d:
-        for place in range(k):
-            for a in range(d):
-                numbers[2 * k + place * d + a] = X[arms[place], a]
-    return TIED if best_out >= numbers[k - 1] - _tolerance(numbers[k - 1]) else OK
-
-
-@fused
-def _choose_by_utility(
-    X: Matrix, theta: Floats, eligible: Booleans, scratch: Floats, arms: Integers, numbers: Floats
-) -> int:
-    """The k eligible arms with the largest x'theta, best first."""
-    finite, _, best_out = _seed(X, theta, eligible, scratch, arms, numbers)
-    return _finish(X, arms, numbers, best_out) if finite else NOT_FINITE
+def _finish(X: Matrix, arms: Integers, bounds: Floats, rows: Floats, best_out: float) -> int:
+    """Copy the rows of the chosen arms if there is room for them; say whether the last place is tied."""
+    k = arms.shape[0]
+    for place in range(rows.shape[0]):
+        for a in range(rows.shape[1]):
+            rows[place, a] = X[arms[place], a]
+    return TIED if best_out >= bounds[k - 1] - _tolerance(bounds[k - 1]) else OK
 
 
 @helper
@@ -195,7 +186,7 @@ def _score_seeds(
     x: Floats,
     scratch: Floats,
     arms: Integers,
-    numbers: Floats,
+    bounds: Floats,
 ) -> bool:
     """Sort the seeds by score, the leader first, and mark them by x'x = -1; whether all widths are finite."""
     finite = True
@@ -204,7 +195,7 @@ def _score_seeds(
         i = seeds[place]
         width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, form, x)
         finite &= math.isfinite(width)
-        _place(i, np.inf if i == leader else scratch[0, i] + width, width, arms, numbers, place)
+        _place(i, np.inf if i == leader else scratch[0, i] + width, width, arms, bounds, place)
         scratch[1, i] = -1.0
     return finite
 
@@ -221,13 +212,13 @@ def _fill(
     x: Floats,
     scratch: Floats,
     arms: Integers,
-    numbers: Floats,
+    bounds: Floats,
 ) -> tuple[bool, float]:
     """Place the arms that are not pruned by their exact scores; whether all are finite, and the best score left out."""
     finite = True
     best_out = -np.inf
     k = arms.shape[0]
-    least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
+    least = bounds[k - 1] - 2.0 * _tolerance(bounds[k - 1])
     for i in range(X.shape[0]):
         u, square = scratch[0, i], scratch[1, i]
         if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or _prune(u, square, least, line):
@@ -235,43 +226,12 @@ def _fill(
         if leader < 0 or u + line[0] * math.sqrt(_square_of_difference(X, i, leader)) >= least:
             width = _width(X, i, leader, Sigma, beta, form, x)
             finite &= math.isfinite(width)
-            best_out = max(best_out, _place(i, u + width, width, arms, numbers, k))
-            least = numbers[k - 1] - 2.0 * _tolerance(numbers[k - 1])
+            best_out = max(best_out, _place(i, u + width, width, arms, bounds, k))
+            least = bounds[k - 1] - 2.0 * _tolerance(bounds[k - 1])
     return finite, best_out
 
 
 @fused
-def _choose_by_score(
-    X: Matrix,
-    theta: Floats,
-    Sigma: Floats,
-    beta: float,
-    form: int,
-    eligible: Booleans,
-    scratch: Floats,
-    arms: Integers,
-    numbers: Floats,
-) -> int:
-    """The k eligible arms with the largest x'theta + width, best first."""
-    finite, largest_square, _ = _seed(X, theta, eligible, scratch, arms, numbers)
-    if not finite:
-        return NOT_FINITE
-    leader = -1
-    if form == CONTRAST:
-        leader = arms[0]
-        if numbers[1] >= numbers[0] - _tolerance(numbers[0]):
-            return TIED
-    line = _bound_widths(Sigma, beta, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
-    x = np.empty(X.shape[1])
-    seeds_are_finite = _score_seeds(X, Sigma, beta, form, leader, x, scratch, arms, numbers)
-    others_are_finite, best_out = _fill(X, Sigma, beta, form, leader, line, eligible, x, scratch, arms, numbers)
-    if not (seeds_are_finite and others_are_finite):
-        return NOT_FINITE
-    if leader >= 0:
-        numbers[0] = scratch[0, leader]
-    return _finish(X, arms, numbers, best_out)
-
-
 def choose(
     X: Matrix,
     theta: Floats,
@@ -281,18 +241,34 @@ def choose(
     eligible: Booleans,
     scratch: Floats,
     arms: Integers,
-    numbers: Floats,
+    bounds: Floats,
+    rows: Floats,
 ) -> int:
     """The k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and others.
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(x' Sigma x)), PLAIN beta sqrt(x' Sigma x), CONTRAST
     beta sqrt((x - x_b)' Sigma (x - x_b)), where b is the arm with the largest x'theta, which always comes first.
-    An empty `eligible` means every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left
-    out, or the lead is.
+    `bounds` receives their k scores and k widths, `rows` their rows of X, if it is not empty. An empty `eligible` means
+    every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out, or the lead is.
     """
-    if beta > 0.0 and (form != CONTRAST or len(arms) > 1):
-        return _choose_by_score(X, theta, Sigma, beta, form, eligible, scratch, arms, numbers)
-    return _choose_by_utility(X, theta, eligible, scratch, arms, numbers)
+    finite, largest_square, best_out = _seed(X, theta, eligible, scratch, arms, bounds)
+    if not finite:
+        return NOT_FINITE
+    if beta > 0.0 and (form != CONTRAST or arms.shape[0] > 1):  # else the seeds are the choice
+        leader = -1
+        if form == CONTRAST:
+            leader = arms[0]
+            if bounds[1] >= bounds[0] - _tolerance(bounds[0]):
+                return TIED
+        line = _bound_widths(Sigma, beta, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
+        x = np.empty(X.shape[1])
+        seeds_are_finite = _score_seeds(X, Sigma, beta, form, leader, x, scratch, arms, bounds)
+        others_are_finite, best_out = _fill(X, Sigma, beta, form, leader, line, eligible, x, scratch, arms, bounds)
+        if not (seeds_are_finite and others_are_finite):
+            return NOT_FINITE
+        if leader >= 0:
+            bounds[0] = scratch[0, leader]
+    return _finish(X, arms, bounds, rows, best_out)
 
 
 @fused
@@ -307,7 +283,7 @@ def score(
     scores: Floats,
     widths: Floats,
 ) -> int:
-    """Score and width of every arm, the same numbers to the last bit as `choose` ranks by.
+    """Score and width of every arm, the same bounds to the last bit as `choose` ranks by.
 
     An arm that cannot reach `least` is given minus infinity instead, without the quadratic form. The leader matters
     to the form CONTRAST only.

@@ -15,7 +15,7 @@ from preselect.kernels.algebra import (
     update_precision,
 )
 from preselect.kernels.plackett_luce import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
-from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
+from preselect.kernels.types import NOT_FINITE, OK, Floats, Integers
 
 
 @helper
@@ -50,7 +50,12 @@ def _slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Flo
 
 
 @fused
-def _update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+    """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
+
+    The rows of `estimate` are theta, then those of A and P. P is updated, in O(k d^2). IMPRECISE, and nothing changed,
+    if that loses too many digits.
+    """
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     g, F = _slopes(rows, ranking, theta)
@@ -60,7 +65,8 @@ def _update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
 
 
 @fused
-def _recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+def recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+    """The same step with P computed anew from A, in O(d^3): exact, and cheaper if d < k."""
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     g, F = _slopes(rows, ranking, theta)
@@ -70,24 +76,12 @@ def _recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
 
 
 @fused
-def _discounted_newton(
-    rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats
-) -> int:
+def discounted_newton(rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats) -> int:
+    """The same step after A has been multiplied by `discount`; the rows of `prior` are its mean and its precision."""
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     g, F = _slopes(rows, ranking, theta)
     return gain_precision(_with_prior(F, g, theta, prior, discount, t), g, discount, 1.0, theta, A, P)
-
-
-def learn_newton(rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats) -> int:
-    """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
-
-    The rows of `estimate` are theta, then those of A and P; the rows of `prior` its mean and its precision.
-    """
-    if discount < 1.0:
-        return _discounted_newton(rows, ranking, prior, discount, t, estimate)
-    status = _update_newton(rows, ranking, estimate) if rows.shape[1] >= rows.shape[0] else IMPRECISE
-    return _recompute_newton(rows, ranking, estimate) if status == IMPRECISE else status
 
 
 @fused
@@ -106,7 +100,7 @@ def mirror_step(rows: Floats, ranking: Integers, eta: float, estimate: Floats) -
 
 @fused
 def learn_curvature(rows: Floats, ranking: Integers, theta: Floats, estimate: Floats) -> int:
-    """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `learn_newton`."""
+    """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `update_newton`."""
     d = estimate.shape[1]
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     _, F = _slopes(rows, ranking, theta)

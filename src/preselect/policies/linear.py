@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ _COVER_DRAWS = 64
 
 Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
 _NO_WIDTH: Width = np.empty((0, 0)), 0.0, PLAIN
+_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
 
 
 class Part:
@@ -53,6 +53,7 @@ class LinearPolicy(Policy):
     d: int
     estimate: Estimator
     theta = Part()
+    choose: str = "best"  # or "cover", for policies that can draw from a belief
 
     def __init__(self, *, d: int, seed: int | None) -> None:
         super().__init__(d=d, seed=seed)
@@ -82,22 +83,23 @@ class LinearPolicy(Policy):
         return scores, widths
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
+        if self.choose == "cover":
+            return self._cover(context, k, eligible)
         width = Sigma, beta, form = self._width()
         if k > _MOST_SORTED_BY_INSERTION:
             return self._choose_slowly(context, k, eligible, width)
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
         if self._room < len(X):
             self._scratch, self._room = np.empty((2, len(X))), len(X)
-        arms, numbers = np.empty(k, _INT64), np.empty(k * (2 + self.d))
-        status = choosing.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, numbers)
+        arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
+        rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))
+        status = choosing.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, bounds, rows)
         if status == NOT_FINITE:
             self._refuse(context)
         if status == TIED:
-            least = float(numbers[k - 1])
+            least = float(bounds[k - 1])
             return self._choose_slowly(context, k, eligible, width, least - 2.0 * bound_rounding(least))
-        if context.is_structured:  # else the kernel has seen the rows, and copied them
-            numbers[2 * k :] = context.rows(arms).ravel()
-        return arms, numbers
+        return arms, bounds, context.rows(arms) if context.is_structured else rows
 
     def _choose_slowly(
         self, context: Context, k: int, eligible: Mask, width: Width, least: float = -math.inf
@@ -113,17 +115,19 @@ class LinearPolicy(Policy):
             chosen = self._best(scores, arms, k)
         return pack(context, chosen, scores, widths)
 
-    def _cover(
-        self, context: Context, k: int, eligible: Mask, draw: Callable[[Context, Floats, int], Floats]
-    ) -> Choice:
+    def _cover(self, context: Context, k: int, eligible: Mask) -> Choice:
         """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief.
 
         Greedily, the mean over joint draws of utilities of max over the set of v_i / max v.
         """
         scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
         arms = np.empty(k, dtype=np.int64)
-        choosing.cover(draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
+        choosing.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
         return pack(context, arms, scores, widths)
+
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
+        """Draw the utilities of all arms from the belief, n x draws, given their means u; for choose="cover"."""
+        raise NotImplementedError
 
     def _refuse(self, context: Context) -> None:
         context.require_finite()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from preselect.arguments import number, one_of
+from preselect.arguments import boolean, number, one_of
 from preselect.context import Context, Floats, Integers
 from preselect.decision import Decision
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.outcomes import Outcome
 from preselect.policies.estimators import OnlineNewton, simplify
 from preselect.policies.linear import LinearPolicy, Part, Width
-from preselect.policies.policy import Choice, Mask
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 
@@ -82,22 +81,19 @@ class Newton(LinearPolicy):
         super().__init__(d=d, seed=seed)
         self.beta = number(beta, "beta", least=0.0)
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
+        self._form = _FORMS[self.bonus]
         self.choose = one_of(choose, "choose", ("best", "cover"))
-        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount, outside=outside)
+        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount)
         self.mean, self.precision = simplify(mean), simplify(precision)
-        self.discount, self.outside = self.estimate.discount, self.estimate.outside
+        self.discount, self.outside = self.estimate.discount, boolean(outside, "outside")
 
     def _width(self) -> Width:
-        return self.estimate.P, self.beta, _FORMS[self.bonus]
-
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        if self.choose == "cover":
-            return self._cover(context, k, eligible, self._draw)
-        return super()._choose(context, k, eligible)
+        return self.estimate.P, self.beta, self._form
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
         return self.estimate.draw(context, u, draws, self._generator)
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        t = self.observations + self.outside * self.no_winners + 1
-        self.estimate.learn_outcome(decision.rows, ranking, outcome, t)
+        if not self.outside:
+            return self._observe(decision.rows, ranking)
+        return self.estimate.learn_race(decision.rows, ranking, outcome, self.observations + self.no_winners + 1)

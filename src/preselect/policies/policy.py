@@ -20,7 +20,7 @@ from preselect.policies.estimators.estimator import restore_in_place, widen_arra
 
 Mask: TypeAlias = NDArray[np.bool_]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
-Choice: TypeAlias = tuple[Integers, Floats]  # k arms, and the block of their scores, widths and rows
+Choice: TypeAlias = tuple[Integers, Floats, Floats]  # k arms, their scores and then their widths, and their rows
 
 _EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes no arm
 _COUNTS = ("rounds", "observations", "no_winners", "voids")
@@ -89,13 +89,13 @@ class Policy(ABC):
             The chosen arms with their scores, widths and rows; give it to `learn` once the outcome is known.
         """
         context = as_context(X, self.d)
-        n, d = context.shape
+        n = context.shape[0]
         if type(k) is not int or not 1 <= k <= n:
             k = _as_count(k, n)
         mask = _EVERY_ARM if eligible is None else _as_mask(eligible, n, k)
-        arms, numbers = self._choose(context, k, mask)
+        arms, bounds, rows = self._choose(context, k, mask)
         self.rounds += 1
-        return Decision(arms, numbers, d, context.identify(arms), self.rounds)
+        return Decision(arms, bounds, rows, context.identify(arms), self.rounds)
 
     def scores(self, X: ContextLike) -> Floats:
         """Return what each arm of X would be ranked by now, apart from chance.
@@ -288,8 +288,8 @@ def sort_by_score(arms: Integers, scores: Floats) -> Integers:
 
 
 def pack(context: Context, arms: Integers, scores: Floats, widths: Floats) -> Choice:
-    """Return chosen arms with the block of their scores, widths and rows, given scores and widths of all arms."""
-    return arms, np.concatenate((scores[arms], widths[arms], context.rows(arms).ravel()))
+    """Return chosen arms with their scores, widths and rows, given scores and widths of all arms."""
+    return arms, np.concatenate((scores[arms], widths[arms])), context.rows(arms)
 
 
 def _as_count(k: SupportsIndex, n: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from preselect.arguments import number, one_of
+from preselect.arguments import boolean, number, one_of
 from preselect.context import Context, Floats, Integers
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
@@ -77,13 +77,13 @@ class Thompson(LinearPolicy):
         self.draws = one_of(draws, "draws", ("one", "slot"))
         self.scale = number(scale, "scale", least=0.0)
         self.choose = one_of(choose, "choose", ("best", "cover"))
-        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount, outside=outside)
+        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount)
         self.mean, self.precision = simplify(mean), simplify(precision)
-        self.discount, self.outside = self.estimate.discount, self.estimate.outside
+        self.discount, self.outside = self.estimate.discount, boolean(outside, "outside")
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         if self.choose == "cover":
-            return self._cover(context, k, eligible, self._draw)
+            return self._cover(context, k, eligible)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         candidates = list_candidates(eligible, len(estimate))
         if self.draws == "one":
@@ -108,5 +108,6 @@ class Thompson(LinearPolicy):
         return arms, drawn
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        t = self.observations + self.outside * self.no_winners + 1
-        self.estimate.learn_outcome(decision.rows, ranking, outcome, t)
+        if not self.outside:
+            return self._observe(decision.rows, ranking)
+        return self.estimate.learn_race(decision.rows, ranking, outcome, self.observations + self.no_winners + 1)

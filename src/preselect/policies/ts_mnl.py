@@ -81,7 +81,7 @@ class TSMNL(LinearPolicy):
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         if self.choose == "cover":
-            return self._cover(context, k, eligible, self._draw)
+            return self._cover(context, k, eligible)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         drawn = self._draw(context, estimate, 1)[:, 0]
         arms = self._best(drawn, list_candidates(eligible, len(estimate)), k)

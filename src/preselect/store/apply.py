@@ -32,7 +32,7 @@ def describe(decision: NamedDecision) -> dict[str, Any]:
 
 def pack_numbers(decision: NamedDecision) -> bytes:
     """Scores, widths and rows of a decision, exact to the last bit."""
-    return decision.numbers.astype("<f8").tobytes()
+    return b"".join(part.astype("<f8").tobytes() for part in (decision.scores, decision.widths, decision.rows))
 
 
 def rebuild_decision(event: Event) -> NamedDecision:
@@ -42,7 +42,8 @@ def rebuild_decision(event: Event) -> NamedDecision:
         arms, chosen, d = np.array(body["arms"], dtype=np.int64), tuple(body["chosen"]), int(body["d"])
         if not len(numbers) == len(arms) * (2 + d) or len(chosen) != len(arms):
             raise ValueError("arms and numbers do not belong together")
-        return NamedDecision(Decision(arms, numbers, d, arms, int(body["round"])), chosen)
+        bounds, rows = np.split(numbers, [2 * len(arms)])
+        return NamedDecision(Decision(arms, bounds, rows.reshape(len(arms), d), arms, int(body["round"])), chosen)
     except (KeyError, TypeError, ValueError) as error:
         raise JournalError(f"event {event.number} is damaged: it is not a complete decision ({error})") from None
 

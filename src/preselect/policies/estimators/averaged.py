@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels import averaging
+from preselect.kernels.types import IMPRECISE
 from preselect.policies.estimators.estimator import Estimator, spread
 
 
@@ -19,7 +20,6 @@ class AveragedSGD(Estimator):
     """
 
     _vectors = ("theta_hat", "theta_bar")
-    _learn = staticmethod(averaging.learn_average)
     theta_hat: Floats
     theta_bar: Floats
 
@@ -39,7 +39,7 @@ class AveragedSGD(Estimator):
 
     def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
         # Algorithm 1, line 8: the recursion above Eq. (13)
-        return self._learn(rows, ranking, self.gamma_1 * t**-self.alpha, t, self.block)
+        return averaging.learn_average(rows, ranking, self.gamma_1 * t**-self.alpha, t, self.block)
 
 
 class Sandwich(AveragedSGD):
@@ -51,7 +51,6 @@ class Sandwich(AveragedSGD):
     """
 
     _matrices = ("A", "B", "P", "Sigma")
-    _learn = staticmethod(averaging.learn_sandwich)
     A: Floats
     B: Floats
     P: Floats
@@ -70,6 +69,12 @@ class Sandwich(AveragedSGD):
         super().__init__(d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=generator)
         np.fill_diagonal(self.A, ridge)
         np.fill_diagonal(self.P, 1.0 / ridge)
+
+    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+        step, status = self.gamma_1 * t**-self.alpha, IMPRECISE
+        if self.d > 2 * (len(rows) - 1):
+            status = averaging.update_sandwich(rows, ranking, step, t, self.block)
+        return averaging.recompute_sandwich(rows, ranking, step, t, self.block) if status == IMPRECISE else status
 
     def refresh(self) -> None:
         """Compute P and Sigma anew from A and B."""

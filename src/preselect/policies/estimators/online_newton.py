@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import model
-from preselect.arguments import boolean, number
+from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels import learning
+from preselect.kernels.types import IMPRECISE
 from preselect.outcomes import Outcome
 from preselect.policies import race_times
 from preselect.policies.estimators.gaussian import Gaussian
@@ -26,19 +27,19 @@ class OnlineNewton(Gaussian):
     feature gets back what the discount took from it, with theta drawn to the prior mean accordingly.
     """
 
-    def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float, outside: bool) -> None:
+    def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float) -> None:
         super().__init__(d, mean=mean, precision=precision)
         self.discount = number(discount, "discount", above=0.0, most=1.0)
-        self.outside = boolean(outside, "outside")
         self.pace = np.zeros(2)  # races of known time and their total cost, discounted like everything else
 
     def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
-        return learning.learn_newton(rows, ranking, self.prior, self.discount, t, self.block)
+        if self.discount < 1.0:
+            return learning.discounted_newton(rows, ranking, self.prior, self.discount, t, self.block)
+        status = learning.update_newton(rows, ranking, self.block) if self.d >= len(rows) else IMPRECISE
+        return learning.recompute_newton(rows, ranking, self.block) if status == IMPRECISE else status
 
-    def learn_outcome(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
-        """Learn from an outcome; with an outside option NOBODY is among the arms, and the ranking may be empty."""
-        if not self.outside:
-            return self.learn(rows, ranking, t)
+    def learn_race(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
+        """Learn from an outcome with NOBODY among the arms (outside option); the ranking is empty if no arm won."""
         pace = self.pace
         if outcome.after is not None:
             pace = self.discount * pace + (1.0, race_times.measure_cost(outcome))
@@ -48,7 +49,6 @@ class OnlineNewton(Gaussian):
             order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
         self.learn(race_times.add_nobody(rows, nobodies), order, t)
         self.pace[:] = pace
-        return None
 
     def _merge(self, rows: Floats) -> Floats:
         """Return one row for all arms, their mean weighted by their chances to win: which of them won is ignored."""
