@@ -166,3 +166,15 @@ def test_orders_differ_and_repeat(measure):
     paths = [Path(f"{number}.cnf") for number in range(20)]
     assert measure.shuffle(paths, 0, 1) == measure.shuffle(paths, 0, 1) != measure.shuffle(paths, 0, 2)
     assert sorted(measure.shuffle(paths, 0, 1)) == sorted(paths)
+
+
+def test_a_missing_pool_is_written_and_an_existing_one_races_two_arms_within_the_limit(measure, tmp_path):
+    path = tmp_path / "pool.toml"
+    first = measure.prepare_pool(path, 5.0, saps=3)
+    assert list(first.arms)[-3:] == ["saps", "saps-2", "saps-9"]
+    again = measure.prepare_pool(path, 2.5, saps=0)
+    assert list(again.arms) == list(first.arms)
+    assert [(pool.k, pool.limits.seconds, pool.limits.output) for pool in (first, again)] == [
+        (2, 5.0, 64.0),
+        (2, 2.5, 64.0),
+    ]

@@ -28,7 +28,7 @@ from preselect.race.instance_features import Instance, compute_features
 from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import summarize_races
-from preselect.race.supervision import Supervision
+from preselect.race.supervision import Status, Supervision
 from preselect.reports.figures import BLACK, BLUE, GREEN, PURPLE, VERMILION, label_axes, new_figure, to_png
 from preselect.store import Journal, read_rounds
 
@@ -97,7 +97,7 @@ def read_singles(path: Path, limit: float) -> dict[str, dict[str, Outcome]]:
 def _single(row: list[str], limit: float, where: str) -> tuple[str, str, Outcome]:
     try:
         instance, arm, seconds, status, own_limit = row
-        outcome, measured_with = Outcome(float(seconds), status == "won"), float(own_limit)
+        outcome, measured_with = Outcome(float(seconds), status == Status.WON), float(own_limit)
     except ValueError:
         raise InputError(f"{where}: {','.join(row)!r:.80} is not a line of {','.join(HEADER)}") from None
     if measured_with != limit:
@@ -299,8 +299,7 @@ def prepare_pool(path: Path, seconds: float, saps: int) -> Pool:
         found = find_solvers()
         ours = [solver for solver in found if solver.name.startswith("saps")]
         write_pool(path, [solver for solver in found if solver not in ours] + ours[:saps], k=2, seconds=seconds)
-    pool = read_pool(path)
-    return replace(pool, k=2, limits=replace(pool.limits, seconds=seconds))
+    return read_pool(path).override(k=2, seconds=seconds)
 
 
 def find_instances(folder: Path) -> list[Path]:
