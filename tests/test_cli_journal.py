@@ -12,7 +12,7 @@ import pytest
 from journals import SOLVERS, change, fill, open_learner, run
 
 from preselect import Preselector
-from preselect.policies import Policy
+from preselect.policies import persistence
 from preselect.store import Learner, verify
 from preselect.store.values import decode
 
@@ -126,12 +126,12 @@ def test_a_policy_of_ones_own_is_named_for_the_replay(tmp_path, monkeypatch):
     (tmp_path / "own_policy.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(Policy, "_kinds", dict(Policy._kinds))
+    monkeypatch.setattr(persistence, "_kinds", dict(persistence._kinds))
     with Learner.open("own.journal", make=lambda: Preselector(["a", "b"], policy="own_policy:Mine")) as learner:
         learner.select()
-    del Policy._kinds["own_policy:Mine"], sys.modules["own_policy"]  # as in a new process
+    del persistence._kinds["own_policy:Mine"], sys.modules["own_policy"]  # as in a new process
     assert "own_policy:Mine" in run("show", "own.journal").stdout
-    assert "own_policy:Mine, has not been imported" in run("replay", "own.journal", expect=1).stderr
+    assert "own_policy:Mine, a policy whose class has not been" in run("replay", "own.journal", expect=1).stderr
     assert "bit for bit" in run("replay", "own.journal", "--policy", "own_policy:Mine").stdout
 
 

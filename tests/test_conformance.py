@@ -98,8 +98,8 @@ class Shared(MaxTheta):
 class Hoarding(MaxTheta):
     """Keeps every decision."""
 
-    def _observe(self, rows, ranking):
-        super()._observe(rows, ranking)
+    def _observe(self, rows, ranking, t):
+        super()._observe(rows, ranking, t)
         self.__dict__.setdefault("past", []).append(rows.copy())
 
 

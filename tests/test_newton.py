@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from preselect import InputError, Newton, NoWinner, Outcome, Random, Winner, model, state
+from preselect.policies.persistence import collect_state
 from preselect.policies.race_times import predict_chances
 
 
@@ -243,7 +244,7 @@ def test_without_an_outside_option_the_time_changes_nothing():
 def test_old_files_without_pace_are_read(tmp_path):
     policy = Newton(d=3, outside=True, seed=0)
     tells_apart(policy, 0.5)
-    header, arrays = policy._collect_state()
+    header, arrays = collect_state(policy)
     del arrays["pace"]
     state.write(tmp_path / "old.npz", "Newton", header, arrays)
     again = Newton.load(tmp_path / "old.npz")

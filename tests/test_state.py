@@ -8,6 +8,7 @@ import pytest
 
 import preselect
 from preselect import CPPL, MM, MaxTheta, Random, StateFileError, Winner, state
+from preselect.policies.persistence import collect_state
 
 
 def learnt(make=CPPL, **parameters):
@@ -88,7 +89,7 @@ def test_an_unfinished_save_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_every_truncation_is_an_error():
-    whole = state.pack("CPPL", *learnt()._collect_state())
+    whole = state.pack("CPPL", *collect_state(learnt()))
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         with pytest.raises(
             StateFileError, match=r"a\.npz is not a preselect-state file, or it is truncated or damaged"
@@ -147,7 +148,7 @@ def test_newer_missing_unknown_and_incomplete_files_are_refused(tmp_path, monkey
         preselect.load(path)
     learnt().save(path)
     rewritten(path, kind="Oracle")
-    with pytest.raises(StateFileError, match="holds a Oracle, which is no policy that has been imported"):
+    with pytest.raises(StateFileError, match="holds a Oracle, a policy whose class has not been imported"):
         preselect.load(path)
     rewritten(path, kind="CPPL", parameters={"d": 4})
     with pytest.raises(StateFileError, match=r"not a complete CPPL state: theta_hat has shape \(3,\), expected \(4,\)"):

@@ -122,7 +122,7 @@ def test_a_policy_that_fails_is_named(tmp_path, monkeypatch):
     (tmp_path / "failing.py").write_text(
         "import preselect\n"
         "class Failing(preselect.Random):\n"
-        "    def _observe(self, rows, ranking):\n"
+        "    def _learn(self, decision, ranking, outcome):\n"
         "        raise ZeroDivisionError('of course')\n"
         "class Seedless(preselect.Random):\n"
         "    def __init__(self, *, d=None): super().__init__(d=d)\n"

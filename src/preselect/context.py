@@ -5,15 +5,17 @@ Policies see a `Context` and do not ask which kind it is; `as_context` wraps pla
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from preselect.arguments import integer
 from preselect.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
 
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -265,6 +267,35 @@ def as_ids(ids: ArrayLike, n: int) -> Integers:
     if len(array) != n or np.any(array < 0) or len(np.unique(array)) < n:
         raise InputError(f"ids should be {expectation}, not {ids!r:.80}")
     return array
+
+
+def as_count(k: SupportsIndex, n: int) -> int:
+    """Return k, how many of n arms to choose."""
+    count = integer(k, "k", 1)
+    if count > n:
+        raise InputError(f"k={count}, but X has only {n} arms")
+    return count
+
+
+def as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
+    """Return which of n arms may be chosen, of which k are needed: booleans, or positions, as booleans."""
+    expectation = f"{n} booleans, or distinct positions from 0 to {n - 1}"
+    try:
+        array = np.asarray(eligible)
+    except ValueError:
+        raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}") from None
+    mask = np.zeros(n, dtype=np.bool_)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        mask[:] = array
+    else:
+        positions = as_integers(eligible, "eligible", expectation)
+        if np.any((positions < 0) | (positions >= n)) or len(np.unique(positions)) < len(positions):
+            raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}")
+        mask[positions] = True
+    count = int(mask.sum())
+    if count < k:
+        raise InputError(f"k={k}, but eligible leaves only {count} of the {n} arms")
+    return mask
 
 
 def require_finite(values: NDArray[Any], argument: str) -> None:

@@ -16,8 +16,7 @@ from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
 from preselect.features import Scaling, join_arm_features
 from preselect.outcomes import Outcome, Ranking, Winner
-from preselect.policies import Policy, registry
-from preselect.policies import load as load_policy
+from preselect.policies import Policy, persistence, registry
 
 AnyPath: TypeAlias = str | PathLike[str]
 Names: TypeAlias = Iterable[str]
@@ -251,7 +250,7 @@ class Preselector:
         return cls._restore(state.unpack(content, source).expect("Preselector"))
 
     def _collect_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        policy_header, policy_arrays = self.policy._collect_state()
+        policy_header, policy_arrays = persistence.collect_state(self.policy)
         header = {
             "arms": self.arms,
             "context": self.context,
@@ -362,16 +361,13 @@ def load(path: AnyPath) -> Preselector | Policy:
         The file. If its policy is a class of your own, import that class first.
     """
     file = state.read(path)
-    return Preselector._restore(file) if file.kind == "Preselector" else load_policy(path)
+    return Preselector._restore(file) if file.kind == "Preselector" else persistence.restore(file)
 
 
 def _restore_policy(file: state.StateFile) -> Policy:
     header, prefix = file.header["policy"], "policy."
-    kind = Policy._kinds.get(header["kind"])
-    if kind is None:
-        raise ValueError(f"its policy, {header['kind']}, has not been imported")
     arrays = {name.removeprefix(prefix): array for name, array in file.arrays.items() if name.startswith(prefix)}
-    return kind._restore(state.StateFile(file.path, file.kind, header, arrays))
+    return persistence.restore(state.StateFile(file.path, header["kind"], header, arrays))
 
 
 def _find_chosen(decision: NamedDecision, name: str) -> int:

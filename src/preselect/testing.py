@@ -30,6 +30,7 @@ from preselect.errors import InputError
 from preselect.features import Kronecker, OneHot
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
 from preselect.policies import Policy
+from preselect.policies.persistence import collect_state
 
 __all__ = ["CHECKS", "CONTEXTS", "OUTCOMES", "Check", "check_policy", "combinations", "run"]
 
@@ -173,7 +174,7 @@ class _Snapshot:
 
     @classmethod
     def of(cls, policy: Policy) -> _Snapshot:
-        return cls(*copy.deepcopy(policy._collect_state()))
+        return cls(*copy.deepcopy(collect_state(policy)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Snapshot) and self.header == other.header and self.has_arrays_of(other)

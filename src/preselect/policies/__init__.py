@@ -9,7 +9,8 @@ from preselect.policies.max_theta import MaxTheta
 from preselect.policies.mm import MM
 from preselect.policies.newton import Newton
 from preselect.policies.ofu_mnl import OFUMNL
-from preselect.policies.policy import Policy, load
+from preselect.policies.persistence import load
+from preselect.policies.policy import Policy
 from preselect.policies.thompson import Thompson
 from preselect.policies.ts_mnl import TSMNL
 from preselect.policies.ucb_mnl import UCBMNL

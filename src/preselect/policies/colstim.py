@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from preselect.arguments import number
-from preselect.context import Context, Floats, Integers
+from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.estimators import Gram, WholeHistory
-from preselect.policies.linear import LinearPolicy, Part, Width
-from preselect.policies.policy import Choice, Mask, list_candidates, pack
+from preselect.policies.policy import Choice, LinearPolicy, Part, Width, assemble, list_candidates, update
 
 
 class CoLSTIM(LinearPolicy):
@@ -40,7 +39,7 @@ class CoLSTIM(LinearPolicy):
     precision : float, default 1.0
         What M starts with, and the precision of the prior around 0 that regularises the likelihood; above 0.
     every : int, default 1
-        The estimate is computed anew after that many outcomes.
+        The estimate is recomputed after that many outcomes.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -99,10 +98,10 @@ class CoLSTIM(LinearPolicy):
         leader = self._best(estimate - norms + e * norms, arms, 1)
         scores, widths = self._score_all(context, self._width(), int(leader[0]))
         others = self._best(scores, arms[arms != leader], k - 1)
-        return pack(context, np.concatenate((leader, others)), scores, widths)
+        return assemble(context, np.concatenate((leader, others)), scores, widths)
 
-    def _observe(self, rows: Floats, ranking: Integers) -> None:
-        super()._observe(rows, ranking)
+    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
+        super()._observe(rows, ranking, t)
         ranked = likelihood.rank_rows(rows, ranking)
         contrasts = [ranked[stage] - ranked[stage + 1 :] for stage in range(len(ranking))]
-        self._gram.learn(np.concatenate(contrasts), ranking, self.observations + 1)
+        update(self._gram, np.concatenate(contrasts), ranking, t)

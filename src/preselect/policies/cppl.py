@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from preselect.arguments import number
 from preselect.kernels.types import LOGARITHM
 from preselect.policies.estimators import Sandwich, simplify
-from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import LinearPolicy, Part, Width
 
 
 class CPPL(LinearPolicy):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import bisect
 
 from preselect.arguments import number
-from preselect.context import Context, Integers
+from preselect.context import Context, Integers, Mask
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
 from preselect.policies.estimators import WholeHistory
-from preselect.policies.linear import LinearPolicy, Part
-from preselect.policies.policy import Choice, Mask, list_candidates, pack, sort_by_score
+from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates, sort_by_score
 
 
 class EpochGreedy(LinearPolicy):
@@ -33,7 +32,7 @@ class EpochGreedy(LinearPolicy):
     precision : float, default 1e-2
         Precision of the prior around 0 that regularises the likelihood, above 0.
     every : int, default 1
-        The estimate is computed anew after that many outcomes of exploring rounds.
+        The estimate is recomputed after that many outcomes of exploring rounds.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -77,7 +76,7 @@ class EpochGreedy(LinearPolicy):
             return super()._choose(context, k, eligible)
         scores, widths = self._score(context)
         arms = self._generator.permutation(list_candidates(eligible, len(scores)))[:k]
-        return pack(context, sort_by_score(arms, scores), scores, widths)
+        return assemble(context, sort_by_score(arms, scores), scores, widths)
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         if self.explores(decision.round):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from preselect.arguments import number
-from preselect.context import Context
+from preselect.context import Context, Mask
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.linear import LinearPolicy, Part
-from preselect.policies.policy import Choice, Mask, list_candidates, pack, sort_by_score
+from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates, sort_by_score
 
 
 class EpsilonGreedy(LinearPolicy):
@@ -62,4 +61,4 @@ class EpsilonGreedy(LinearPolicy):
             return greedy
         scores, widths = self._score(context)
         arms = self._generator.permutation(list_candidates(eligible, len(scores)))[:k]
-        return pack(context, sort_by_score(arms, scores), scores, widths)
+        return assemble(context, sort_by_score(arms, scores), scores, widths)

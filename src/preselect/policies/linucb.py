@@ -12,7 +12,7 @@ from preselect.context import Floats, Integers
 from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
-from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import LinearPolicy, Part, Width
 
 
 class _Ridge(Gaussian):
@@ -22,7 +22,7 @@ class _Ridge(Gaussian):
         super().__init__(d, mean=0.0, precision=precision)
         self.b = np.zeros(d)
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         rewards = np.zeros(len(rows))
         rewards[ranking[0]] = 1.0
         return learning.learn_rewards(rows, rewards, self.b, self.block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.linear import LinearPolicy, Part
+from preselect.policies.policy import LinearPolicy, Part
 
 
 class MaxTheta(LinearPolicy):

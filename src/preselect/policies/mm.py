@@ -12,7 +12,8 @@ from preselect.context import Context, Floats, Integers
 from preselect.decision import Decision
 from preselect.kernels import mm
 from preselect.outcomes import Outcome
-from preselect.policies.policy import Arrays, Policy
+from preselect.policies.persistence import Arrays
+from preselect.policies.policy import Policy
 
 
 class MM(Policy):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from preselect.arguments import boolean, number, one_of
-from preselect.context import Context, Floats, Integers
-from preselect.decision import Decision
+from preselect.context import Context, Floats
 from preselect.kernels.types import CONTRAST, PLAIN
-from preselect.outcomes import Outcome
 from preselect.policies.estimators import OnlineNewton, simplify
-from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import LinearPolicy, Part, Width
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 
@@ -92,8 +90,3 @@ class Newton(LinearPolicy):
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
         return self.estimate.draw(context, u, draws, self._generator)
-
-    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        if not self.outside:
-            return self._observe(decision.rows, ranking)
-        return self.estimate.learn_race(decision.rows, ranking, outcome, self.observations + self.no_winners + 1)

@@ -12,7 +12,7 @@ from preselect.context import Floats, Integers
 from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
-from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import LinearPolicy, Part, Width
 
 
 class _MirrorDescent(Gaussian):
@@ -22,7 +22,7 @@ class _MirrorDescent(Gaussian):
         super().__init__(d, mean=0.0, precision=precision)
         self.eta, self.limit = eta, limit
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         w = learning.mirror_step(rows, ranking, self.eta, self.block)
         if np.linalg.norm(w) > self.limit:
             w = self._project(w, rows, ranking)

@@ -1,38 +1,52 @@
-"""The base of all policies: select, learn, score, save, load. One policy per file beside this one."""
+"""The two bases of all policies: Policy, and LinearPolicy for utilities that are linear in the features."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from os import PathLike
-from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias
+from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import state
 from preselect.arguments import integer
-from preselect.context import Context, ContextLike, Floats, Integers, as_context, as_integers
+from preselect.context import Context, ContextLike, Floats, Integers, Mask, as_context, as_count, as_mask
 from preselect.decision import Decision
-from preselect.errors import InputError, StateFileError
+from preselect.errors import InputError
+from preselect.kernels import choosing
+from preselect.kernels.types import CONTRAST, NOT_FINITE, OK, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Void
-from preselect.policies.estimators.estimator import restore_in_place, widen_arrays
+from preselect.policies.estimators import Estimator
+from preselect.policies.persistence import (
+    Arrays,
+    collect_state,
+    register,
+    restore,
+    restore_in_place,
+    widen,
+    widen_arrays,
+)
 
-Mask: TypeAlias = NDArray[np.bool_]
-Arrays: TypeAlias = dict[str, NDArray[Any]]
 Choice: TypeAlias = tuple[Integers, Floats, Floats]  # k arms, their scores and then their widths, and their rows
+Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
 
 _EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes no arm
-_COUNTS = ("rounds", "observations", "no_winners", "voids")
+_INT64 = np.dtype(np.int64)
+_MAX_SORTED_BY_INSERTION = 1000
+_COVER_DRAWS = 64
+_NO_WIDTH: Width = np.empty((0, 0)), 0.0, PLAIN
+_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
 
 
 class Policy(ABC):
     """Chooses k of the arms it is shown and learns from which of them wins.
 
-    A new policy says how arms are scored (`_score`) and what an outcome teaches (`_observe`, or `_learn` if it takes
-    more than the rows of the arms), and lists in `_state` its arrays that make up what it has learnt. Its constructor
-    takes keyword arguments only and keeps each as an attribute of the same name; that is what `save` writes. Checking,
-    ties, counting and files are done here.
+    A new policy says how arms are scored (`_score`) and what an outcome teaches (`_learn`), and lists in `_state` the
+    arrays that make up what it has learnt. Its constructor takes keyword arguments only and keeps each as an attribute
+    of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
 
     Parameters
     ----------
@@ -47,18 +61,17 @@ class Policy(ABC):
         How many decisions were made, and how many outcomes of each kind were learnt from or counted.
     """
 
-    source: ClassVar[str] = ""  # who described the method
+    source: ClassVar[str] = ""  # the publication that describes the method
     kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     outside: bool = False  # whether NoWinner is learnt from (outside option)
     _state: ClassVar[tuple[str, ...]] = ()
-    _kinds: ClassVar[dict[str, type[Policy]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         ours = cls.__module__.startswith("preselect.")
         cls.kind = cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
-        Policy._kinds[cls.kind] = cls
+        register(cls)
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
         self.d = None if d is None else integer(d, "d", 1)
@@ -91,8 +104,8 @@ class Policy(ABC):
         context = as_context(X, self.d)
         n = context.shape[0]
         if type(k) is not int or not 1 <= k <= n:
-            k = _as_count(k, n)
-        mask = _EVERY_ARM if eligible is None else _as_mask(eligible, n, k)
+            k = as_count(k, n)
+        mask = _EVERY_ARM if eligible is None else as_mask(eligible, n, k)
         arms, bounds, rows = self._choose(context, k, mask)
         self.rounds += 1
         return Decision(arms, bounds, rows, context.identify(arms), self.rounds)
@@ -114,7 +127,7 @@ class Policy(ABC):
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         """Choose the k eligible arms with the largest scores; ties are broken at random."""
         scores, widths = self._score(context)
-        return pack(context, self._best(scores, list_candidates(eligible, len(scores)), k), scores, widths)
+        return assemble(context, self._best(scores, list_candidates(eligible, len(scores)), k), scores, widths)
 
     def _best(self, scores: Floats, arms: Integers, k: int) -> Integers:
         """Return the k of these arms with the largest scores, best first, ties broken at random."""
@@ -122,7 +135,7 @@ class Policy(ABC):
             return arms[:0]
         among = scores[arms]
         threshold = np.partition(among, -k)[-k]
-        tolerance = bound_rounding(threshold)
+        tolerance = tie_tolerance(threshold)
         above, tied = arms[among > threshold + tolerance], arms[np.abs(among - threshold) <= tolerance]
         if len(tied) > k - len(above):
             tied = self._generator.permutation(tied)[: k - len(above)]
@@ -158,18 +171,20 @@ class Policy(ABC):
         elif isinstance(outcome, Void):
             self.voids += 1
 
-    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:  # noqa: ARG002
-        """Learn from a decision, whose arms at the positions `ranking` came first; all or nothing.
+    @abstractmethod
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
+        """Learn from a decision and its outcome; all or nothing.
 
-        The ranking is empty for NoWinner, which only policies with `outside` are shown.
+        `ranking` lists the positions of the ranked arms in `decision.arms`, best first. It is empty for NoWinner, which
+        only policies with `outside` learn from.
         """
-        self._observe(decision.rows, ranking)
-
-    def _observe(self, rows: Floats, ranking: Integers) -> None:
-        """Learn that of arms with these rows (k x d) those at the positions `ranking` came first; all or nothing."""
-        raise NotImplementedError
 
     # --- state --------------------------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that decides what the policy does next, its random generator included.
@@ -179,7 +194,7 @@ class Policy(ABC):
         path : str or PathLike
             The file, by convention `*.npz`; it is written whole or not at all.
         """
-        state.write(path, self.kind, *self._collect_state())
+        state.write(path, self.kind, *collect_state(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -190,89 +205,181 @@ class Policy(ABC):
         path : str or PathLike
             The file. `preselect.load` reads policies of any class.
         """
-        return cls._restore(state.read(path).expect(cls.kind))
+        return cast(Self, restore(state.read(path).expect(cls.kind)))
 
     def widen(self, d: int) -> Self:
-        """Return this policy with features added at the end, as if they had been there and zero in every decision.
+        """Return this policy with features added at the end, as if they had been zero in every decision.
 
         Parameters
         ----------
         d : int
             The number of features after widening, at least as many as before.
         """
-        header, arrays = self._collect_state()
-        if self.d is None:
-            raise InputError("this policy has no d, so there are no features to add to; make it with d=...")
-        if integer(d, "d", 1) < self.d:
-            raise InputError(f"d={d}, but the policy already has {self.d} features; widening only adds some")
-        lists = [name for name, value in header["parameters"].items() if isinstance(value, list)]
-        if lists:
-            raise InputError(f"{', '.join(lists)} was given per feature, so it says nothing about the features to add")
-        wider = type(self)(**{**header["parameters"], "d": d})
-        wider._take_over(header, wider._widen_arrays(arrays))
-        return wider
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
-
-    def _collect_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what `save` writes: plain values, and arrays."""
-        header = {
-            "parameters": self.parameters,
-            "counts": {name: getattr(self, name) for name in _COUNTS},
-            "generator": self._generator.bit_generator.state,
-        }
-        return header, self._arrays()
-
-    @classmethod
-    def _restore(cls, file: state.StateFile) -> Self:
-        try:
-            policy = cls(**file.header["parameters"])
-            policy._take_over(file.header, file.arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StateFileError(f"{file.path} is not a complete {cls.__name__} state: {error}") from None
-        return policy
-
-    def _take_over(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Continue from what `_collect_state` of another policy of this kind returned."""
-        self._generator.bit_generator.state = header["generator"]
-        for name in _COUNTS:
-            setattr(self, name, int(header["counts"][name]))
-        self._restore_arrays(arrays)
+        return cast(Self, widen(self, d))
 
     def _arrays(self) -> Arrays:
         """Return what has been learnt, by the names of state files."""
         return {name: getattr(self, name) for name in self._state}
 
     def _restore_arrays(self, arrays: Arrays) -> None:
-        """Take over saved arrays; policies whose arrays grow relax the check of shapes."""
+        """Overwrite what has been learnt by saved arrays; policies whose arrays grow relax the check of shapes."""
         restore_in_place({name: getattr(self, name) for name in self._state}, arrays)
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of a policy with fewer features, filled up with those that this one started with."""
+        """Return the arrays of a policy with fewer features, padded with the initial values of this one."""
         return widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
 
-def load(path: str | PathLike[str]) -> Policy:
-    """Read any policy that `save` wrote.
+
+class Part:
+    """An array of the estimate that can be read as an attribute of the policy."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, policy: LinearPolicy | None, owner: type) -> NDArray[Any]:
+        if policy is None:  # read from the class, as help does
+            return self  # type: ignore[return-value]
+        array: NDArray[Any] = getattr(policy.estimate, self._name)
+        return array
+
+
+class LinearPolicy(Policy):
+    """Ranks arms by x'theta plus a width, in the log domain, where no utility overflows.
+
+    A subclass sets `estimate`, which holds theta and learns from outcomes, and says in `_width` how it explores.
 
     Parameters
     ----------
-    path : str or PathLike
-        The file. A policy class of your own must have been imported.
+    d : int
+        Number of joint features of an arm.
+    seed : int or None
+        Seed of the policy's random generator; None for a different one each time.
     """
-    file = state.read(path)
-    if file.kind not in Policy._kinds:
-        raise StateFileError(f"{file.path} holds a {file.kind}, which is no policy that has been imported")
-    return Policy._kinds[file.kind]._restore(file)
+
+    d: int
+    estimate: Estimator
+    theta = Part()
+    choose: str = "best"  # or "cover", for policies that can draw from a belief
+
+    def __init__(self, *, d: int, seed: int | None) -> None:
+        super().__init__(d=d, seed=seed)
+        self._scratch, self._room = np.empty((2, 0)), 0
+
+    def _width(self) -> Width:
+        """Return how widths are computed now; without exploration there are none."""
+        return _NO_WIDTH
+
+    def _score(self, context: Context) -> tuple[Floats, Floats]:
+        width = self._width()
+        leader = int(self._score_all(context, _NO_WIDTH)[0].argmax()) if width[2] == CONTRAST else -1
+        return self._score_all(context, width, leader)
+
+    def _score_all(
+        self, context: Context, width: Width, leader: int = -1, least: float = -math.inf
+    ) -> tuple[Floats, Floats]:
+        """Return score and width of every arm; arms that cannot reach `least` may get minus infinity instead."""
+        Sigma, beta, form = width
+        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
+        scores, widths = np.empty(len(X)), np.empty(len(X))
+        if choosing.score(X, theta, Sigma, beta, form, leader, least, scores, widths) == NOT_FINITE:
+            self._refuse(context)
+        return scores, widths
+
+    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
+        if self.choose == "cover":
+            return self._cover(context, k, eligible)
+        width = Sigma, beta, form = self._width()
+        if k > _MAX_SORTED_BY_INSERTION:
+            return self._choose_slowly(context, k, eligible, width)
+        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
+        if self._room < len(X):
+            self._scratch, self._room = np.empty((2, len(X))), len(X)
+        arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
+        rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))
+        status = choosing.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, bounds, rows)
+        if status == NOT_FINITE:
+            self._refuse(context)
+        if status == TIED:
+            least = float(bounds[k - 1])
+            return self._choose_slowly(context, k, eligible, width, least - 2.0 * tie_tolerance(least))
+        return arms, bounds, context.rows(arms) if context.is_structured else rows
+
+    def _choose_slowly(
+        self, context: Context, k: int, eligible: Mask, width: Width, least: float = -math.inf
+    ) -> Choice:
+        """Make the same choice with ties broken at random; `least` is a lower bound of the k-th best score."""
+        arms = list_candidates(eligible, context.shape[0])
+        if width[2] == CONTRAST:
+            leader = self._best(self._score_all(context, _NO_WIDTH)[0], arms, 1)
+            scores, widths = self._score_all(context, width, int(leader[0]))
+            chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))
+        else:
+            scores, widths = self._score_all(context, width, least=least)
+            chosen = self._best(scores, arms, k)
+        return assemble(context, chosen, scores, widths)
+
+    def _cover(self, context: Context, k: int, eligible: Mask) -> Choice:
+        """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief.
+
+        Greedily, the mean over joint draws of utilities of max over the set of v_i / max v.
+        """
+        scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
+        arms = np.empty(k, dtype=np.int64)
+        choosing.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
+        return assemble(context, arms, scores, widths)
+
+    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
+        """Draw the utilities of all arms from the belief, n x draws, given their means u; for choose="cover"."""
+        raise NotImplementedError
+
+    def _refuse(self, context: Context) -> None:
+        context.require_finite()
+        raise InputError(
+            f"X has entries up to {context.largest():.3g}, for which utilities are not finite; scale the features"
+        )
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
+        if not self.outside:
+            return self._observe(decision.rows, ranking, self.observations + 1)
+        rows, ranking, pace = self.estimate.add_nobody(decision.rows, ranking, outcome)
+        self._observe(rows, ranking, self.observations + self.no_winners + 1)
+        return self.estimate.set_pace(pace)
+
+    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
+        """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
+        update(self.estimate, rows, ranking, t)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def _arrays(self) -> Arrays:
+        return {**self.estimate.arrays(), **super()._arrays()}
+
+    def _restore_arrays(self, arrays: Arrays) -> None:
+        self.estimate.restore(arrays)
+        super()._restore_arrays(arrays)
+
+    def _widen_arrays(self, arrays: Arrays) -> Arrays:
+        return {**self.estimate.widen(arrays), **super()._widen_arrays(arrays)}
 
 
-def bound_rounding(score: float) -> float:
+def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
+    """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
+    if estimate.learn(rows, ranking, t) != OK:
+        raise InputError(
+            f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
+            f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(estimate.block).max():.3g}; nothing was "
+            "learnt; scale the features"
+        )
+    if t % estimate.refresh_every == 0:
+        estimate.refresh()
+
+
+def tie_tolerance(score: float) -> float:
     """Return the difference below which scores are tied: they differ by rounding only. The kernels use the same."""
     return 1e-12 * (1.0 + abs(score))
 
@@ -287,33 +394,6 @@ def sort_by_score(arms: Integers, scores: Floats) -> Integers:
     return arms[np.argsort(-scores[arms], kind="stable")]
 
 
-def pack(context: Context, arms: Integers, scores: Floats, widths: Floats) -> Choice:
-    """Return chosen arms with their scores, widths and rows, given scores and widths of all arms."""
+def assemble(context: Context, arms: Integers, scores: Floats, widths: Floats) -> Choice:
+    """Return the chosen arms with their scores, widths and rows, given scores and widths of all arms."""
     return arms, np.concatenate((scores[arms], widths[arms])), context.rows(arms)
-
-
-def _as_count(k: SupportsIndex, n: int) -> int:
-    count = integer(k, "k", 1)
-    if count > n:
-        raise InputError(f"k={count}, but X has only {n} arms")
-    return count
-
-
-def _as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
-    expectation = f"{n} booleans, or distinct positions from 0 to {n - 1}"
-    try:
-        array = np.asarray(eligible)
-    except ValueError:
-        raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}") from None
-    mask = np.zeros(n, dtype=np.bool_)
-    if array.dtype == np.bool_ and array.shape == (n,):
-        mask[:] = array
-    else:
-        positions = as_integers(eligible, "eligible", expectation)
-        if np.any((positions < 0) | (positions >= n)) or len(np.unique(positions)) < len(positions):
-            raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}")
-        mask[positions] = True
-    count = int(mask.sum())
-    if count < k:
-        raise InputError(f"k={k}, but eligible leaves only {count} of the {n} arms")
-    return mask

@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import boolean, number, one_of
-from preselect.context import Context, Floats, Integers
-from preselect.decision import Decision
-from preselect.outcomes import Outcome
+from preselect.context import Context, Floats, Integers, Mask
 from preselect.policies.estimators import OnlineNewton, simplify
-from preselect.policies.linear import LinearPolicy, Part
-from preselect.policies.policy import Choice, Mask, list_candidates, pack
+from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates
 
 
 class Thompson(LinearPolicy):
@@ -91,7 +88,7 @@ class Thompson(LinearPolicy):
             arms = self._best(drawn, candidates, k)
         else:
             arms, drawn = self._fill_slots(self._draw(context, estimate, k), candidates)
-        return pack(context, arms, drawn, drawn - estimate)
+        return assemble(context, arms, drawn, drawn - estimate)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
         """Draw utilities from the belief with its standard deviations scaled: n x draws."""
@@ -106,8 +103,3 @@ class Thompson(LinearPolicy):
             drawn[arms[slot]] = by_slot[arms[slot], slot]
             left = left[left != arms[slot]]
         return arms, drawn
-
-    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        if not self.outside:
-            return self._observe(decision.rows, ranking)
-        return self.estimate.learn_race(decision.rows, ranking, outcome, self.observations + self.no_winners + 1)

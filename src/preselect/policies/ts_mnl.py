@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import integer, one_of
-from preselect.context import Context, Floats
+from preselect.context import Context, Floats, Mask
 from preselect.kernels import history
 from preselect.policies.estimators import WholeHistory, simplify
-from preselect.policies.linear import LinearPolicy, Part
-from preselect.policies.policy import Choice, Mask, list_candidates, pack
+from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates
 
 _TAILS = 5.0  # degrees of freedom of the proposals
 
@@ -41,7 +40,7 @@ class TSMNL(LinearPolicy):
     steps : int, default 5
         Metropolis-Hastings steps for each draw.
     every : int, default 1
-        The estimate, around which draws are proposed, is computed anew after that many outcomes.
+        The estimate, around which draws are proposed, is recomputed after that many outcomes.
     choose : "best" or "cover", default "best"
         "best" takes the k best arms of one draw; "cover" a set, greedily: the one whose best arm comes closest to the
         best of all arms in utility, in expectation over 64 draws of theta.
@@ -85,7 +84,7 @@ class TSMNL(LinearPolicy):
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         drawn = self._draw(context, estimate, 1)[:, 0]
         arms = self._best(drawn, list_candidates(eligible, len(estimate)), k)
-        return pack(context, arms, drawn, drawn - estimate)
+        return assemble(context, arms, drawn, drawn - estimate)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:  # noqa: ARG002
         """Draw utilities from the posterior: n x draws."""

@@ -8,7 +8,7 @@ from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gram, WholeHistory
-from preselect.policies.linear import LinearPolicy, Part, Width
+from preselect.policies.policy import LinearPolicy, Part, Width, update
 
 
 class UCBMNL(LinearPolicy):
@@ -32,7 +32,7 @@ class UCBMNL(LinearPolicy):
     precision : float, default 1.0
         What V starts with, and the precision of the prior around 0 that regularises the likelihood; above 0.
     every : int, default 1
-        The estimate is computed anew after that many outcomes.
+        The estimate is recomputed after that many outcomes.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -74,6 +74,6 @@ class UCBMNL(LinearPolicy):
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
         return self._gram.inverse, alpha, PLAIN
 
-    def _observe(self, rows: Floats, ranking: Integers) -> None:
-        super()._observe(rows, ranking)
-        self._gram.learn(rows, ranking, self.observations + 1)
+    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
+        super()._observe(rows, ranking, t)
+        update(self._gram, rows, ranking, t)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from preselect.context import Context, Floats, Integers
+from preselect.decision import Decision
+from preselect.outcomes import Outcome
 from preselect.policies.policy import Policy
 
 
@@ -33,5 +35,5 @@ class Random(Policy):
         context.require_finite()
         return np.zeros(context.shape[0]), np.zeros(context.shape[0])
 
-    def _observe(self, rows: Floats, ranking: Integers) -> None:
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         pass

@@ -37,7 +37,7 @@ class AveragedSGD(Estimator):
         super()._name_views()
         self.theta = self.theta_bar
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
         # Algorithm 1, line 8: the recursion above Eq. (13)
         return averaging.learn_average(rows, ranking, self.gamma_1 * t**-self.alpha, t, self.block)
 
@@ -70,14 +70,14 @@ class Sandwich(AveragedSGD):
         np.fill_diagonal(self.A, ridge)
         np.fill_diagonal(self.P, 1.0 / ridge)
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
         step, status = self.gamma_1 * t**-self.alpha, IMPRECISE
         if self.d > 2 * (len(rows) - 1):
             status = averaging.update_sandwich(rows, ranking, step, t, self.block)
         return averaging.recompute_sandwich(rows, ranking, step, t, self.block) if status == IMPRECISE else status
 
     def refresh(self) -> None:
-        """Compute P and Sigma anew from A and B."""
+        """Recompute P and Sigma from A and B."""
         P = np.linalg.inv(self.A)
         self.P[:] = 0.5 * (P + P.T)
         self.Sigma[:] = self.P @ self.B @ self.P

@@ -1,4 +1,4 @@
-"""What every estimator is: named arrays in one block, a step per outcome, and now and then a refresh."""
+"""The base of all estimators: named arrays in one block, a step for every outcome, and now and then a refresh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from preselect.arguments import number
 from preselect.context import Floats, Integers, as_floats, require_finite
 from preselect.errors import InputError
-from preselect.kernels.types import OK
+from preselect.outcomes import Outcome
+from preselect.policies.persistence import restore_in_place, widen_arrays
 
 _LEAST_ROUNDS_BETWEEN_REFRESHES = 256
 
@@ -19,9 +20,9 @@ _LEAST_ROUNDS_BETWEEN_REFRESHES = 256
 class Estimator:
     """An estimate of theta, and whatever else it takes to update it after each outcome.
 
-    A subclass names its arrays in `_vectors` (d numbers) and `_matrices` (d x d) and says in `_step` what an outcome
+    A subclass names its arrays in `_vectors` (d numbers) and `_matrices` (d x d) and says in `learn` what an outcome
     changes. The arrays are views of one block, because the kernels take the block whole. A copy, deep or unpickled,
-    makes the views anew from its own block; copied one by one they would no longer be parts of it.
+    makes new views of its own block; copied one by one they would no longer be parts of it.
     """
 
     _vectors: ClassVar[tuple[str, ...]] = ("theta",)
@@ -49,26 +50,24 @@ class Estimator:
         vars(self).update(state)
         self._name_views()
 
-    def learn(self, rows: Floats, ranking: Integers, t: int) -> None:
-        """Learn that the arms with these rows (k x d) came in this order: all of it, or an InputError and nothing.
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
+        """Learn that the arms with these rows (k x d) came in this order.
 
-        `ranking` lists positions in `rows`, best first; t counts the outcomes learnt, this one included.
+        `ranking` lists positions in `rows`, best first; t counts the outcomes learnt, this one included. Returns OK, or
+        another status if nothing changed, because no finite estimate would follow.
         """
-        if self._step(rows, ranking, t) != OK:
-            raise InputError(
-                f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
-                f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(self.block).max():.3g}; nothing was "
-                "learnt; scale the features"
-            )
-        if t % self.refresh_every == 0:
-            self.refresh()
+        raise NotImplementedError
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
-        """Change the block as the outcome asks; return OK, or something else if nothing was changed."""
+    def add_nobody(self, rows: Floats, ranking: Integers, outcome: Outcome) -> tuple[Floats, Integers, Floats]:
+        """Return rows and ranking with NOBODY among the arms, and the pace of races with this one (outside option)."""
+        raise NotImplementedError
+
+    def set_pace(self, pace: Floats) -> None:
+        """Remember the pace of races, once the outcome has been learnt."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Compute inverses anew, which undoes the rounding of many small updates."""
+        """Recompute inverses, which undoes the rounding of many small updates."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has been learnt, under the names that state files have for it."""
@@ -79,26 +78,8 @@ class Estimator:
         restore_in_place(self.arrays(), arrays)
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of an estimator with fewer features, filled up with those that this one started with."""
+        """Return the arrays of an estimator with fewer features, padded with the initial values of this one."""
         return widen_arrays(self.arrays(), arrays)
-
-
-def restore_in_place(ours: dict[str, NDArray[Any]], arrays: dict[str, NDArray[Any]]) -> None:
-    """Overwrite our arrays by those of the same names, which must have the same shapes and finite entries."""
-    for name, expected in ours.items():
-        if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
-            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {expected.shape}")
-        if not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} has entries that are not finite")
-        expected[...] = arrays[name]
-
-
-def widen_arrays(ours: dict[str, NDArray[Any]], arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return copies of our arrays with the smaller ones of the same names in their first corner."""
-    widened = {name: array.copy() for name, array in ours.items()}
-    for name, array in widened.items():
-        array[tuple(slice(size) for size in arrays[name].shape)] = arrays[name]
-    return widened
 
 
 def spread(values: ArrayLike, argument: str, d: int, *, above: float = -math.inf) -> Floats:

@@ -28,7 +28,7 @@ class Gaussian(Estimator):
         np.fill_diagonal(self.P, 1.0 / self.prior[1])
 
     def refresh(self) -> None:
-        """Compute P anew from A."""
+        """Recompute P from A."""
         _invert(self.A, self.P)
 
     def draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
@@ -58,12 +58,12 @@ class Gram(Estimator):
         np.fill_diagonal(self.G, precision)
         np.fill_diagonal(self.inverse, 1.0 / precision)
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         learning.gain_gram(rows, self.G, self.inverse)  # rows whose squares overflow are left out
         return OK
 
     def refresh(self) -> None:
-        """Compute the inverse anew."""
+        """Recompute the inverse."""
         _invert(self.G, self.inverse)
 
 

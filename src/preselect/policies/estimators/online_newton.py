@@ -32,26 +32,29 @@ class OnlineNewton(Gaussian):
         self.discount = number(discount, "discount", above=0.0, most=1.0)
         self.pace = np.zeros(2)  # races of known time and their total cost, discounted like everything else
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
         if self.discount < 1.0:
             return learning.discounted_newton(rows, ranking, self.prior, self.discount, t, self.block)
         status = learning.update_newton(rows, ranking, self.block) if self.d >= len(rows) else IMPRECISE
         return learning.recompute_newton(rows, ranking, self.block) if status == IMPRECISE else status
 
-    def learn_race(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
-        """Learn from an outcome with NOBODY among the arms (outside option); the ranking is empty if no arm won."""
-        pace = self.pace
-        if outcome.after is not None:
-            pace = self.discount * pace + (1.0, race_times.measure_cost(outcome))
-        if outcome.after is not None and race_times.is_trivial(outcome, pace[1] / pace[0]):
-            rows, order, nobodies = self._merge(rows), race_times.FIRST, 1
-        else:
+    def add_nobody(self, rows: Floats, ranking: Integers, outcome: Outcome) -> tuple[Floats, Integers, Floats]:
+        """Return rows and ranking with NOBODY among the arms, and the pace of races with this one (outside option)."""
+        if outcome.after is None:
             order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
-        self.learn(race_times.add_nobody(rows, nobodies), order, t)
+            return race_times.add_nobody(rows, nobodies), order, self.pace
+        pace = self.discount * self.pace + (1.0, race_times.measure_cost(outcome))
+        if race_times.is_trivial(outcome, pace[1] / pace[0]):
+            return race_times.add_nobody(self._merge(rows), 1), race_times.FIRST, pace
+        order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
+        return race_times.add_nobody(rows, nobodies), order, pace
+
+    def set_pace(self, pace: Floats) -> None:
+        """Remember the pace of races, once the outcome has been learnt."""
         self.pace[:] = pace
 
     def _merge(self, rows: Floats) -> Floats:
-        """Return one row for all arms, their mean weighted by their chances to win: which of them won is ignored."""
+        """Merge the arms into one row: the mean of their rows, weighted by estimated winning probability."""
         return model.winner_probabilities(rows @ self.theta)[None] @ rows
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Maximum likelihood over the whole history, found anew after every outcome: what the MNL bandits build on."""
+"""Maximum likelihood over the whole history, recomputed after every outcome: what the MNL bandits build on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from preselect.arguments import integer
 from preselect.context import Floats, Integers
 from preselect.kernels import history, likelihood
 from preselect.kernels.types import NOT_FINITE, OK
-from preselect.policies.estimators.estimator import widen_arrays
 from preselect.policies.estimators.gaussian import Gaussian
+from preselect.policies.persistence import widen_arrays
 
 _TOLERANCE, _MOST_STEPS = 1e-5, 50
 
@@ -22,7 +22,7 @@ class WholeHistory(Gaussian):
 
     Without the prior N(mean, 1 / precision) there would be no maximum in the first rounds. Newton's method starts from
     the last estimate; a round costs O(t k d^2) and memory grows with every outcome, which is what these methods need.
-    With `every` above 1 the estimate is computed anew only after that many outcomes.
+    With `every` above 1 the estimate is recomputed only after that many outcomes.
     """
 
     def __init__(self, d: int, *, mean: ArrayLike = 0.0, precision: ArrayLike, every: int) -> None:
@@ -47,7 +47,7 @@ class WholeHistory(Gaussian):
         """The number of ranked arms of each outcome."""
         return self._lengths[: self.outcomes]
 
-    def _step(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
+    def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         k, outcome = len(rows), self.outcomes
         self._make_room(k)
         self._history[self._rows : self._rows + k] = likelihood.rank_rows(rows, ranking)
@@ -73,7 +73,7 @@ class WholeHistory(Gaussian):
             self._lengths = _lengthen(self._lengths, 2 * self.outcomes + 1)
 
     def refresh(self) -> None:
-        """Do nothing: every fit inverts A anew."""
+        """Do nothing: every fit inverts A."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has been learnt, the history included."""
