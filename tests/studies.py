@@ -21,10 +21,10 @@ def read_contents(folder):
 
 
 def age(folder):
-    """Rewrite results as they were at first: settings were scenarios, and neither facts nor command were kept."""
+    """Rewrite results as they were at first: settings were scenarios, and neither data nor command were kept."""
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["parameters"]["scenarios"] = manifest["parameters"].pop("settings")
-    del manifest["facts"], manifest["command"]
+    del manifest["data"], manifest["command"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     for path in (folder / "blocks").rglob("*.npz"):
         block = state.read(path)

@@ -14,7 +14,8 @@ def _impatient(monkeypatch):
 def test_a_log_gets_a_line_every_tenth(capsys):
     assert list(progress.track(range(30), "files")) == list(range(30))
     assert capsys.readouterr().err.splitlines() == [f"{done} of 30 files" for done in range(3, 31, 3)]
-    with progress.show_progress("blocks", 4, done=2) as bar:
+    with progress.show_progress("blocks") as bar:
+        bar.restart(2, 4)
         bar.advance("cppl")
         bar.advance()
     assert capsys.readouterr().err.splitlines() == ["3 of 4 blocks", "4 of 4 blocks"]
@@ -33,7 +34,8 @@ def test_short_work_writes_no_lines(capsys, monkeypatch):
 def test_a_terminal_gets_a_bar_with_count_and_description(capsys, monkeypatch):
     plain = {"force_terminal": True, "color_system": None, "width": 120}
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(stderr=stderr, **plain))
-    with progress.show_progress("blocks", 4, done=2) as bar:
+    with progress.show_progress("blocks") as bar:
+        bar.restart(2, 4)
         bar.advance("cppl [8,3,2]")
         print("a row of a table that may go to a file")
     shown = capsys.readouterr()

@@ -201,7 +201,7 @@ def test_bad_plans_are_named(change, message):
 
 def test_settings_are_parsed():
     assert SyntheticSetting.parse("20, 5,3") == SyntheticSetting(20, 5, 3)
-    with pytest.raises(InputError, match="cannot read the scenario '20,5'; write three integers"):
+    with pytest.raises(InputError, match="cannot read the setting '20,5'; write three integers"):
         SyntheticSetting.parse("20,5")
 
 

@@ -10,7 +10,7 @@ import pytest
 from commands import preselect
 from studies import compute
 
-from preselect.cli.rerun import write_command
+from preselect.cli.study import _write_command
 from preselect.study import (
     AslibPlan,
     AslibSetting,
@@ -33,9 +33,8 @@ QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon"
 
 
 @pytest.fixture
-def no_figures(monkeypatch):
-    """Neither figures nor a report are made, where they are not the point."""
-    monkeypatch.setattr("preselect.cli.study.write_figures", lambda _: [])
+def no_report(monkeypatch):
+    """No report is made, nor its figures, where they are not the point."""
     monkeypatch.setattr("preselect.cli.study.write_report", lambda results: results.folder)
 
 
@@ -68,7 +67,7 @@ def test_a_single_repetition_has_no_standard_error(tmp_path):
     assert "NaN" not in preselect("study", "show", tmp_path, "--format", "json").stdout
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(("feedback", "variation"), [("ranking", "signed"), ("winner", "drifting")])
 def test_ranking_feedback_and_variations(tmp_path, feedback, variation):
     preselect(*QUICK, "--feedback", feedback, "--variation", variation, "--policies", "cppl,random", "--out", tmp_path)
@@ -76,7 +75,7 @@ def test_ranking_feedback_and_variations(tmp_path, feedback, variation):
     assert Results.open(tmp_path).plan.variation == variation
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("no_report")
 def test_a_policy_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
     monkeypatch.chdir(tmp_path)
@@ -92,7 +91,7 @@ def test_a_policy_of_ones_own(tmp_path, monkeypatch):
     [
         (["--policies", "clever"], "unknown policy 'clever'; choose colstim, cppl, epoch-greedy"),
         (["--scenario", "3,2,3"], "n=3, d=2, k=3 cannot be played: k goes from 1 to n - 1, d from 1"),
-        (["--scenario", "3;2"], "cannot read the scenario '3;2'; write three integers n,d,k as in 20,5,3"),
+        (["--scenario", "3;2"], "cannot read the setting '3;2'; write three integers n,d,k as in 20,5,3"),
         (["--horizon", "0"], "horizon is 0; a study needs at least 1 round"),
         (["--cluster", "nonsense://127.0.0.1:9"], "cannot reach a Dask scheduler at 'nonsense://127.0.0.1:9'"),
         (["--policies", ":Mine"], "cannot import the policy ':Mine'"),
@@ -127,15 +126,16 @@ def test_a_folder_that_cannot_be_used_is_said(tmp_path):
         assert "cannot write results to" in preselect(*QUICK, "--out", tmp_path / "locked", expect=1).stderr
 
 
-def test_figures_and_report_are_whole(tmp_path):
+def test_figures_and_report_are_whole(tmp_path, monkeypatch):
     plan = replace(SMALL, policies=("cppl", "cppl(omega=0.5)", "random"), horizon=50)
     results = compute(tmp_path, plan)
     figures = write_figures(results)
     assert [path.name for path in figures] == ["best-arm.png", "best-arm.svg", "top-k.png", "top-k.svg"]
     assert figures[0].read_bytes().startswith(b"\x89PNG")
     drawing = figures[1].read_text()
-    assert "Compute it again" not in write_report(results).read_text()  # nobody said how
-    results.record_command(write_command(plan, Path("out")))
+    monkeypatch.setattr("preselect.study.report.write_figures", lambda _: [])  # they are drawn
+    assert "Compute it again" not in write_report(results).read_text()  # no command has been recorded
+    results.record_command(_write_command(plan, Path("out")))
     page = write_report(results).read_text()
     for policy in plan.policies:
         assert policy in page
@@ -143,7 +143,7 @@ def test_figures_and_report_are_whole(tmp_path):
     assert page.count("data:image/png;base64,") == 2
     assert "http" not in page.replace("http-equiv", "")
     assert "(8, 3, 2)" in page
-    assert write_command(plan, Path("out")) in page.replace("&#39;", "'")
+    assert _write_command(plan, Path("out")) in page.replace("&#39;", "'")
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_figures_and_report_are_whole(tmp_path):
     ],
 )
 def test_the_command_that_computes_a_study_again(plan, command):
-    assert write_command(plan, Path("out")) == command
+    assert _write_command(plan, Path("out")) == command
 
 
-@pytest.mark.usefixtures("no_figures")
+@pytest.mark.usefixtures("no_report")
 def test_the_command_can_be_pasted_and_computes_the_same_study(tmp_path, monkeypatch):
     (tmp_path / "fancy.py").write_text(
         "import preselect\n"

@@ -11,7 +11,7 @@ from studies import age, compute
 
 from preselect import InputError
 from preselect.errors import ResultsError
-from preselect.study import AslibPlan, AslibSetting, Results, SapsPlan, SapsSetting, write_figures, write_report
+from preselect.study import AslibPlan, AslibSetting, Results, SapsPlan, SapsSetting, write_report
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_aslib_study_is_played_with_baselines_and_ratios(aslib_plan, tmp_pat
     assert Results.open(tmp_path / "out").plan == aslib_plan
     virtual = (1 + 2 + 3 + 4 + 4 * 2) / 8
     baselines = {"virtual best": 8 * virtual, "single best": 8 * 50.0, "best fixed set": 8 * 50.0}
-    of_one, of_two = (results.find_facts(setting).baselines for setting in (one, two))
+    of_one, of_two = (results.find_data(setting).baselines for setting in (one, two))
     assert of_one["par10"] == pytest.approx(baselines)
     assert of_two["par10"] == pytest.approx({**baselines, "best fixed set": 8 * virtual})
     assert of_one["excess"]["single best"] == pytest.approx(8 * (50.0 - virtual))
@@ -76,7 +76,7 @@ def test_the_aslib_command_shows_ratios_in_table_report_and_csv(toy_scenario, tm
         row["k"]: float(row["value"]) for row in rows if row["policy"] == "random" and "single" in row["ratio"]
     } == {str(k): pytest.approx(ratios[AslibSetting(folder, k), "random"]) for k in (1, 2)}
     content = json.loads(preselect("study", "show", out, "--format", "json").stdout)
-    assert content["parameters"]["scenarios"] == [[folder, 1], [folder, 2]]
+    assert content["parameters"]["settings"] == [[folder, 1], [folder, 2]]
     assert len(content["ratios"]) == len(rows)
     assert None in {row["value"] for row in content["ratios"]}  # the pair's gap is nothing to divide by
 
@@ -91,8 +91,7 @@ def test_results_are_shown_and_reported_after_the_data_have_moved(name, request,
     shutil.move(data, tmp_path / "moved")
     assert preselect("study", "show", out).stdout == before
     results = Results.open(out)
-    write_figures(results)
-    known = "12 instances of the table in" if name == "saps_plan" else "All scenarios"
+    known = "12 instances of the table in" if name == "saps_plan" else "All settings"
     assert known in write_report(results).read_text()
     age(out)
     forget_data()
@@ -100,7 +99,7 @@ def test_results_are_shown_and_reported_after_the_data_have_moved(name, request,
         Results.open(out).summarise(next(iter(plan.measures)))
     assert "does not describe the data" in preselect("study", "show", out, expect=1).stderr
     shutil.move(tmp_path / "moved", data)
-    assert preselect("study", "show", out).stdout == before  # results from before facts were kept read the data
+    assert preselect("study", "show", out).stdout == before  # results from before this was kept read the data
 
 
 def forget_data():
@@ -123,7 +122,6 @@ def test_names_of_folders_and_policies_cannot_break_the_report(toy_scenario, tmp
     policies = ("random", 'hostile:Mine(label="<script>alert(1)</script>&")')
     results = compute(tmp_path / "out", AslibPlan(settings=(AslibSetting(str(folder), 1),), policies=policies))
     results.record_command("echo '<script>'")
-    write_figures(results)
     page = write_report(results).read_text()
     assert "<script" not in page
     assert "&lt;script&gt;alert(&#39;folder&#39;)&amp;amp;&#34;$x$, k = 1" in page

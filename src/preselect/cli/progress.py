@@ -17,12 +17,17 @@ _PATIENCE = 2.0  # seconds without lines in a log
 _Item = TypeVar("_Item")
 
 
-class _Bar:
+class Bar:
     """A bar on a terminal, or lines elsewhere: call `advance` after each item, or `update` with the counts."""
 
-    def __init__(self, progress: Progress, what: str, total: int | None, done: int) -> None:
-        self._progress, self._what, self._total, self._done = progress, what, total, done
-        self._task, self._began = progress.add_task("", total=total, completed=done), monotonic()
+    def __init__(self, progress: Progress, what: str, total: int | None) -> None:
+        self._progress, self._what, self._total, self._done = progress, what, total, 0
+        self._task, self._began = progress.add_task("", total=total), monotonic()
+
+    def restart(self, done: int, total: int) -> None:
+        """Say how many items were done before the work began; they do not count for the time that is left."""
+        self._done, self._total = done, total
+        self._progress.reset(self._task, completed=done, total=total)
 
     def advance(self, description: str | None = None) -> None:
         """Count one more item as done; the description, if there is one, is shown beside the bar."""
@@ -41,8 +46,8 @@ class _Bar:
 
 
 @contextmanager
-def show_progress(what: str, total: int | None = None, *, done: int = 0) -> Iterator[_Bar]:
-    """Show the progress of a block of work on `total` items, `done` of which are finished before it begins."""
+def show_progress(what: str, total: int | None = None) -> Iterator[Bar]:
+    """Show the progress of a block of work on `total` items; None if that is not known yet."""
     console = Console(stderr=True)
     columns = (
         BarColumn(),
@@ -58,7 +63,7 @@ def show_progress(what: str, total: int | None = None, *, done: int = 0) -> Iter
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=on_terminal
     ) as progress:
-        yield _Bar(progress, what, total, done)
+        yield Bar(progress, what, total)
 
 
 def track(items: Sequence[_Item], what: str) -> Iterator[_Item]:

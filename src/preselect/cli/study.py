@@ -1,9 +1,11 @@
 """`preselect study`: run policies on environments, and show results again."""
 
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from preselect.cli.progress import show_progress
-from preselect.cli.rerun import PAPERS_LAMBDA, write_command
+from preselect.cli.progress import Bar, show_progress
 from preselect.environments import VARIATIONS, RuntimeReplay, Synthetic
 from preselect.errors import ResultsError
 from preselect.policies import registry
@@ -28,12 +29,14 @@ from preselect.study import (
     SyntheticPlan,
     SyntheticSetting,
     run,
-    write_figures,
     write_report,
 )
-from preselect.study.tables import lay_out, lay_out_ratios, make_tables
+from preselect.study.plan import Task
+from preselect.study.report import lay_out, lay_out_ratios
+from preselect.study.results import make_tables
 
 _DEFAULT = SyntheticPlan()
+_PAPERS_LAMBDA = 10.0  # for tables that do not come with the library
 _FORMAT = click.option(
     "--format",
     "style",
@@ -91,7 +94,7 @@ def study() -> None:
     """Run policies on environments; results go to a folder.
 
     \b
-    preselect study synthetic --quick --out results     the paper's first experiment, in small
+    preselect study synthetic --quick --out results     the paper's first experiment, on a small scale
     preselect study saps                                its second one, on the table of run times that is included
     preselect study aslib SCENARIO...                   races replayed from ASlib scenarios
     preselect study show results                        print the table of a study again
@@ -141,7 +144,7 @@ def synthetic(
     seed: int,
     **running: Any,
 ) -> None:
-    """Run the paper's synthetic study: cumulative regret of policies, by scenario.
+    """Run the paper's synthetic study: cumulative regret of policies, by setting (n, d, k).
 
     Each round shows n arms with fresh features; a policy chooses k; one of them wins, drawn from the Plackett-Luce model
     with a hidden θ*. Writes curves.npz, summary.csv, paired.csv, figures (PNG and SVG) and report.html. Blocks of
@@ -200,7 +203,7 @@ def saps(
         repetitions=reps,
         data=None if data is None else str(data),
         feedback=feedback,
-        scale=scale if scale is not None else SapsPlan.scale if data is None else PAPERS_LAMBDA,
+        scale=scale if scale is not None else SapsPlan.scale if data is None else _PAPERS_LAMBDA,
         seed=seed,
     )
     _carry_out(plan, **running)
@@ -255,26 +258,32 @@ def _carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: 
     if workers < -1 or workers == 0:
         raise click.BadParameter(f"--workers is {workers}; give a number of processes, or -1 for one per core")
     results = Results.create(out, plan)
-    results.record_command(write_command(results.plan, out))
-    total = sum(1 for _ in plan.make_tasks())
-    done = total - len(results.find_pending(plan))
-    if 0 < done < total:
-        click.echo(f"resuming: {done} of {total} blocks are finished", err=True)
-    with _explain_interrupt(results, plan, total):
-        with show_progress("blocks", total, done=done) as bar:
-            run(results, plan, workers=workers, cluster=cluster, report=lambda task: bar.advance(str(task)))
-        write_figures(results)
+    results.record_command(_write_command(results.plan, out))
+    with _explain_interrupt(results, plan):
+        with show_progress("blocks") as bar:
+            run(results, plan, workers=workers, cluster=cluster, report=partial(_show_block, bar))
         report = write_report(results)
     _print(results, style)
     click.echo(f"report: {report}", err=True)
 
 
+def _show_block(bar: Bar, done: int, total: int, task: Task | None) -> None:
+    """Show that a block is finished, or, without a task, how many are finished at the start."""
+    if task is not None:
+        bar.update(done, total, str(task))
+        return
+    bar.restart(done, total)
+    if 0 < done < total:
+        click.echo(f"resuming: {done} of {total} blocks are finished", err=True)
+
+
 @contextmanager
-def _explain_interrupt(results: Results, plan: Plan, total: int) -> Iterator[None]:
+def _explain_interrupt(results: Results, plan: Plan) -> Iterator[None]:
     """On Ctrl-C, say what is kept and how to resume."""
     try:
         yield
     except KeyboardInterrupt:
+        total = sum(1 for _ in plan.make_tasks())
         kept = total - len(results.find_pending(plan))
         click.echo(f"\ninterrupted: {kept} of {total} blocks are kept; the same command resumes", err=True)
         sys.exit(130)
@@ -301,8 +310,8 @@ def _print(results: Results, style: str) -> None:
 def _print_table(title: str, cells: list[list[str]]) -> None:
     header, *rows = cells
     table = Table()
-    for place, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if place else "left")
+    for column, name in enumerate(header):
+        table.add_column(Text(name), justify="right" if column else "left")
     for row in rows:
         table.add_row(*map(Text, row))  # not markup: names may have brackets
     click.echo(title)
@@ -314,12 +323,71 @@ def _format_summary(summary: Summary) -> str:
 
 
 def _as_json(results: Results) -> dict[str, object]:
-    parameters = results.plan.as_json()
-    parameters["scenarios"] = parameters.pop("settings")  # the word of the option
     tables = make_tables(results)
-    return {"parameters": parameters, **{name: _drop_nan(tables[name]) for name in ("summary", "ratios", "paired")}}
+    shown = {name: _drop_nan(tables[name]) for name in ("summary", "ratios", "paired")}
+    return {"parameters": results.plan.as_json(), **shown}
 
 
 def _drop_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Replace NaN, which JSON does not have, by null."""
     return [{name: None if value != value else value for name, value in row.items()} for row in rows]
+
+
+def _write_command(plan: Plan, out: Path) -> str:
+    """Return the command that computes a plan again, quoted so that it can be pasted into a shell.
+
+    >>> _write_command(SapsPlan(data="my tables", scale=10.0), Path("out"))
+    "preselect study saps --data 'my tables' --out out"
+    """
+    variants = {AslibPlan: _write_aslib, SapsPlan: _write_saps, SyntheticPlan: _write_synthetic}
+    lines = variants[type(plan)](plan, ["--out", str(out)])
+    return " &&\n".join(shlex.join(["preselect", "study", plan.kind, *line]) for line in lines)
+
+
+def _write_synthetic(plan: Any, out: list[str]) -> list[list[str]]:
+    default = SyntheticPlan()
+    scenarios = [part for n, d, k in plan.settings for part in ("--scenario", f"{n},{d},{k}")]
+    given = scenarios if plan.settings != default.settings else []
+    names = {name: name for name in ("horizon", "feedback", "variation", "seed")} | {"repetitions": "reps"}
+    return [[*given, *_write_policies(plan, default), *_write_options(plan, default, names), *out]]
+
+
+def _write_saps(plan: Any, out: list[str]) -> list[list[str]]:
+    default = SapsPlan() if plan.data is None else SapsPlan(scale=_PAPERS_LAMBDA)
+    names = {"data": "data", "feedback": "feedback", "scale": "lambda", "repetitions": "reps", "seed": "seed"}
+    choices = ["--k", _join(k for (k,) in plan.settings)] if plan.settings != default.settings else []
+    return [[*choices, *_write_policies(plan, default), *_write_options(plan, default, names), *out]]
+
+
+def _write_aslib(plan: Any, out: list[str]) -> list[list[str]]:
+    """Return a line for each group of scenarios that are raced with the same numbers of algorithms."""
+    default = AslibPlan(settings=plan.settings)
+    choices: dict[str, list[int]] = {}
+    for folder, k in plan.settings:
+        choices.setdefault(folder, []).append(k)
+    groups: dict[str, list[str]] = {}
+    for folder, ks in choices.items():
+        groups.setdefault(_join(ks), []).append(folder)
+    names = {"repetitions": "reps", "seed": "seed"}
+    options = [*_write_policies(plan, default), *_write_options(plan, default, names), *out]
+    free = [] if plan.charge else ["--free-features"]
+    return [["--k", ks, *free, *options, *_guard(folders)] for ks, folders in groups.items()]
+
+
+def _write_policies(plan: Plan, default: Plan) -> list[str]:
+    return ["--policies", _join(plan.policies)] if plan.policies != default.policies else []
+
+
+def _write_options(plan: Plan, default: Plan, names: dict[str, str]) -> list[str]:
+    """Write the options, by the name of the parameter, whose values are not the default."""
+    changed = [name for name in names if getattr(plan, name) != getattr(default, name)]
+    return [part for name in changed for part in (f"--{names[name]}", str(getattr(plan, name)))]
+
+
+def _join(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _guard(folders: list[str]) -> list[str]:
+    """Keep folders from being taken for options."""
+    return ["--", *folders] if any(folder.startswith("-") for folder in folders) else folders

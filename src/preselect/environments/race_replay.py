@@ -39,7 +39,18 @@ class RaceReplay:
         self._costs = scenario.charged_costs if charge else scenario.costs
         self._has_clock = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
         self._virtual_best = scenario.costs.min(axis=1)
-        self.d = (len(scenario.algorithms) if self._arms is None else self._arms.shape[1]) * (1 + self._scaling.size)
+        self.d = self.count_features(scenario)
+
+    @staticmethod
+    def count_features(scenario: Scenario) -> int:
+        """Return the number of joint features, `d`, of races on a scenario.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            What is to be replayed.
+        """
+        return (len(scenario.algorithms) + len(scenario.algorithm_feature_names)) * (1 + len(scenario.feature_names))
 
     @property
     def _instance(self) -> int:

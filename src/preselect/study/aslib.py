@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from preselect.context import Floats
 from preselect.environments import Environment, RaceReplay, Scenario, best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
 from preselect.policies import registry
-from preselect.study.plan import Facts, Measure, Plan
+from preselect.study.plan import Measure, Plan, SettingData
 
 _MEASURES = {
     "par10": Measure(
@@ -87,41 +88,26 @@ class AslibPlan(Plan):
     seed: int = 0
     block: int = 1
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The parameters that must agree for results to belong together."""
-        return {name: getattr(self, name) for name in ("charge", "seed", "block")}
-
     def describe(self, rounds: int) -> str:  # noqa: ARG002
         """Say what was varied."""
         return f"race feedback, time for features {'charged' if self.charge else 'not charged'}"
 
-    def count_rounds(self, setting: AslibSetting) -> int:
-        """Return the number of instances of the scenario."""
-        return len(_read_scenario(setting.folder).instances)
-
-    def count_features(self, setting: AslibSetting) -> int:
-        """Return the number of joint features."""
-        return RaceReplay(_read_scenario(setting.folder)).d
+    def read_data(self, setting: AslibSetting) -> SettingData:
+        """Return the numbers of instances and of joint features, and the baselines, which pay for no features."""
+        scenario = _read_scenario(setting.folder)
+        n = len(scenario.algorithms)
+        if not 1 <= setting.k <= n:
+            raise InputError(f"k={setting.k}, but {setting.folder} has {n} algorithms; choose k from 1 to {n}")
+        baselines = _compute_baselines(scenario.costs, setting.k)
+        return SettingData(len(scenario.instances), RaceReplay.count_features(scenario), baselines)
 
     def make_environment(self, setting: AslibSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
         return RaceReplay(_read_scenario(setting.folder), charge=self.charge, seed=seed)
 
-    def compute_baselines(self, setting: AslibSetting) -> dict[str, dict[str, float]]:
-        """Return totals of the virtual best, the single best and the best fixed set of k; no features are charged."""
-        costs = _read_scenario(setting.folder).costs
-        virtual, single, fixed = virtual_best(costs), single_best(costs), best_fixed_set(costs, setting.k).cost
-        means = {
-            "par10": {"virtual best": virtual, "single best": single, "best fixed set": fixed},
-            "excess": {"single best": single - virtual, "best fixed set": fixed - virtual},
-            "resources": {"single best": single, "best fixed set": fixed * setting.k},
-        }
-        return {measure: {name: mean * len(costs) for name, mean in found.items()} for measure, found in means.items()}
-
-    def compute_ratios(self, facts: Facts, total: float) -> dict[str, float]:
+    def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:
         """Return how far a total lies above the virtual best, relative to the best fixed set and the single best."""
-        totals = facts.baselines["par10"]
+        totals = data.baselines["par10"]
         virtual = totals["virtual best"]
         gaps = {name: totals[name] - virtual for name in ("best fixed set", "single best")}
         return {
@@ -129,10 +115,16 @@ class AslibPlan(Plan):
             for name, gap in gaps.items()
         }
 
-    def _check_setting(self, setting: AslibSetting) -> None:
-        arms = len(_read_scenario(setting.folder).algorithms)
-        if not 1 <= setting.k <= arms:
-            raise InputError(f"k={setting.k}, but {setting.folder} has {arms} algorithms; choose k from 1 to {arms}")
+
+def _compute_baselines(costs: Floats, k: int) -> dict[str, dict[str, float]]:
+    """Return the totals of the virtual best, the single best and the best fixed set of k, by measure."""
+    virtual, single, fixed = virtual_best(costs), single_best(costs), best_fixed_set(costs, k).cost
+    means = {
+        "par10": {"virtual best": virtual, "single best": single, "best fixed set": fixed},
+        "excess": {"single best": single - virtual, "best fixed set": fixed - virtual},
+        "resources": {"single best": single, "best fixed set": fixed * k},
+    }
+    return {measure: {name: mean * len(costs) for name, mean in found.items()} for measure, found in means.items()}
 
 
 @cache

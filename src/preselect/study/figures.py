@@ -45,7 +45,7 @@ _STYLES: dict[str, tuple[str, Any]] = {
 }
 _SPARE_STYLES = [(PURPLE, "-"), (SKY_BLUE, "--"), (BLACK, "-."), (_WINE, ":"), (BLUE, ":")]
 _BASELINE_STYLES = [(GREY, (0, (1, 1))), (GREY, (0, (3, 1, 1, 1))), (GREY, (0, (6, 2)))]
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 _CHARACTERS = 13  # of a legend, per inch
 
 
@@ -82,12 +82,12 @@ def _draw(results: Results, measure: str) -> Any:
     rows = math.ceil(len(plan.settings) / columns)
     with new_figure(max(6.0, 3.5 * columns), 2.5 * rows + 1.2) as figure:
         panels = figure.subplots(rows, columns, squeeze=False, sharey=plan.shares_scale and "row")
-        for place, setting in enumerate(plan.settings):
-            panel = panels[place // columns, place % columns]
+        for position, setting in enumerate(plan.settings):
+            panel = panels[position // columns, position % columns]
             _draw_panel(panel, results, setting, measure)
-            if place % columns == 0:
+            if position % columns == 0:
                 panel.set_ylabel(plan.measures[measure].label)
-            if place + columns >= len(plan.settings):
+            if position + columns >= len(plan.settings):
                 panel.set_xlabel("round")
         for panel in panels.ravel()[len(plan.settings) :]:
             panel.remove()
@@ -97,7 +97,7 @@ def _draw(results: Results, measure: str) -> Any:
 
 def _draw_panel(panel: Any, results: Results, setting: Setting, measure: str) -> None:
     rounds = results.space_checkpoints(setting)
-    baselines = results.find_facts(setting).baselines.get(measure, {})
+    baselines = results.find_data(setting).baselines.get(measure, {})
     for (name, total), (colour, dash) in zip(baselines.items(), cycle(_BASELINE_STYLES), strict=False):
         panel.plot(rounds, total * rounds / rounds[-1], color=colour, linestyle=dash, linewidth=1.2, label=name)
     curves = results.load(measure)
@@ -124,7 +124,7 @@ def _choose_styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
 
 
 def _finish(figure: Any, results: Results, measure: str) -> None:
-    """Cut the panels below, now that every line is there (panels of a row may share their scale); legend and title."""
+    """Limit the lower end of the axes, when all lines are there (a row may share its scale); add legend and title."""
     for panel in figure.axes:
         panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))
     handles = {
@@ -134,9 +134,9 @@ def _finish(figure: Any, results: Results, measure: str) -> None:
     columns = max(1, min(5, int(figure.get_figwidth() * _CHARACTERS / longest)))
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False)
     plan, repetitions = results.plan, max(map(len, results.load(measure).values()), default=0)
-    about = plan.describe(results.find_facts(plan.settings[0]).rounds).replace("$", r"\$")
+    about = plan.describe(results.find_data(plan.settings[0]).rounds).replace("$", r"\$")
     figure.suptitle(f"{about}\nmean ± standard error of {repetitions} repetitions, log scale", fontsize=10)
 
 
 def _shorten(name: str) -> str:
-    return shorten_name(name, _LONGEST_NAME)
+    return shorten_name(name, _MAX_NAME)

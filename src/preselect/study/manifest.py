@@ -14,11 +14,11 @@ import preselect
 from preselect.errors import ResultsError
 from preselect.files import write_whole
 from preselect.policies import registry
-from preselect.study.plan import Facts, Plan, Setting
-from preselect.study.plans import find_plan
+from preselect.study.plan import Plan, Setting, SettingData
 
+_NAME = "manifest.json"
 _FORMAT = "preselect-study"
-_OTHERS = ("sources", "command", "version", "software", "machine")  # what is written as it is
+_OTHERS = ("sources", "command", "version", "software", "machine")  # plain values, written as they are
 
 
 def _find_software() -> dict[str, str]:
@@ -34,37 +34,39 @@ class Manifest:
     """What a folder of results holds."""
 
     plan: Plan
-    facts: dict[Setting, Facts]
-    sources: dict[str, str] = field(default_factory=dict)  # digests of files with policies of one's own
+    data: dict[Setting, SettingData]
+    sources: dict[str, str] = field(default_factory=dict)  # digests of the files of the user's own policies
     command: str = ""  # computes the study again; empty if it was not started by a command
     version: str = preselect.__version__
     software: dict[str, str] = field(default_factory=_find_software)
     machine: dict[str, Any] = field(default_factory=_find_machine)
 
     @classmethod
-    def gather(cls, plan: Plan) -> Self:
-        """Make the manifest of a new study; reads its data."""
-        sources = {policy: registry.digest_source(policy) for policy in plan.policies if registry.digest_source(policy)}
-        return cls(plan, {setting: plan.gather_facts(setting) for setting in plan.settings}, sources)
+    def gather(cls, plan: Plan, folder: Path) -> Self:
+        """Check a plan and make its manifest, joined with the one that the folder already holds."""
+        data = plan.check()
+        sources = {policy: source for policy in plan.policies if (source := registry.digest_source(policy))}
+        manifest = cls(plan, data, sources)
+        return manifest._join(folder) if (folder / _NAME).exists() else manifest
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the manifest in a folder."""
-        content = _read_content(folder / "manifest.json")
+        content = _read_content(folder / _NAME)
         try:
-            plan = find_plan(content["study"]).from_json(content["parameters"])
-            facts = {plan.setting_type(*found.pop("setting")): Facts(**found) for found in content.get("facts", [])}
+            plan = Plan.from_json(content["study"], content["parameters"])
+            data = {plan.setting_type(*found.pop("setting")): SettingData(**found) for found in content.get("data", [])}
             others = {name: content[name] for name in _OTHERS if name in content}
-            return cls(plan, facts, **others)
+            return cls(plan, data, **others)
         except (TypeError, KeyError, AttributeError) as error:
             wrong = f"{type(error).__name__}: {error}"
             raise ResultsError(
-                f"{folder / 'manifest.json'} cannot be read by preselect {preselect.__version__} ({wrong})"
+                f"{folder / _NAME} cannot be read by preselect {preselect.__version__} ({wrong})"
             ) from None
 
     def write(self, folder: Path) -> None:
         """Write the manifest into a folder."""
-        write_whole(folder / "manifest.json", f"{self}\n")
+        write_whole(folder / _NAME, f"{self}\n")
 
     def __str__(self) -> str:
         return json.dumps(self._as_json(), indent=2, ensure_ascii=False)
@@ -74,16 +76,16 @@ class Manifest:
             "format": _FORMAT,
             "study": self.plan.kind,
             "parameters": self.plan.as_json(),
-            "facts": [{"setting": list(setting), **found._asdict()} for setting, found in self.facts.items()],
+            "data": [{"setting": list(setting), **found._asdict()} for setting, found in self.data.items()],
             **{name: getattr(self, name) for name in _OTHERS},
         }
 
-    def join(self, folder: Path) -> Self:
+    def _join(self, folder: Path) -> Self:
         """Return this manifest with what a folder already holds added, or raise an error if it does not fit."""
-        self._check_fits(folder, _read_content(folder / "manifest.json"))
+        self._check_fits(folder, _read_content(folder / _NAME))
         kept = type(self).read(folder)
-        facts, sources = {**kept.facts, **self.facts}, {**kept.sources, **self.sources}
-        return replace(self, plan=self.plan.join(kept.plan), facts=facts, sources=sources)
+        data, sources = {**kept.data, **self.data}, {**kept.sources, **self.sources}
+        return replace(self, plan=self.plan.join(kept.plan), data=data, sources=sources)
 
     def _check_fits(self, folder: Path, content: dict[str, Any]) -> None:
         elsewhere = "choose another folder"

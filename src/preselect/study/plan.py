@@ -1,7 +1,7 @@
 """What a study computes: settings × policies × blocks of repetitions, each repetition with seeds of its own.
 
 What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`
-and `aslib` beside this file. A plan is a plain value. It reads its data only in `check` and when rounds are played.
+and `aslib` beside this file. A plan is a plain value; only `check` and `Task.start` read data.
 """
 
 import hashlib
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.environments import Environment
-from preselect.errors import InputError
-from preselect.policies import registry
+from preselect.errors import InputError, ResultsError
+from preselect.policies import Policy, registry
 
 _CURVE_POINTS = 200
+_EXTENSIBLE = ("settings", "policies", "repetitions")  # a study in a folder may grow by these
 
 Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest depends on the study
 
@@ -41,24 +42,29 @@ class Measure(NamedTuple):
     label: str
 
 
-class Facts(NamedTuple):
-    """What must be known about a setting's data to show results; kept with them, because data may move.
+class SettingData(NamedTuple):
+    """What a study knows about the data of a setting. Kept with the results, so that they outlive the data.
 
     Parameters
     ----------
     rounds : int
         Rounds of a repetition.
-    baselines : dict of dict of float, default {}
-        By measure and name: the total, over all rounds, of a choice that learns nothing.
+    d : int
+        Number of joint features.
+    baselines : dict of dict of float
+        By measure and name: the total, over all rounds, of a choice that learns nothing. May be empty.
     """
 
     rounds: int
-    baselines: dict[str, dict[str, float]] = {}  # noqa: RUF012 (a NamedTuple's default, never changed)
+    d: int
+    baselines: dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Plan(ABC):
     """All parameters of a study. Those in `identity` determine each repetition; the others, how many there are.
+
+    A subclass declares the class variables below and its own parameters, and defines the abstract methods.
 
     Parameters
     ----------
@@ -97,17 +103,13 @@ class Plan(ABC):
             raise InputError(f"seed is {self.seed}; use a non-negative integer")
 
     @property
-    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """The parameters that must agree for results to belong together, as plain values."""
+        return {name: value for name, value in asdict(self).items() if name not in _EXTENSIBLE}
 
     @abstractmethod
-    def count_rounds(self, setting: Setting) -> int:
-        """Return the number of rounds of a repetition."""
-
-    @abstractmethod
-    def count_features(self, setting: Setting) -> int:
-        """Return the number of joint features."""
+    def read_data(self, setting: Setting) -> SettingData:
+        """Read a setting's data; an InputError says what does not fit them, such as too large a k."""
 
     @abstractmethod
     def make_environment(self, setting: Setting, seed: np.random.SeedSequence) -> Environment:
@@ -121,34 +123,22 @@ class Plan(ABC):
         """Return the title of a setting's panel in figures."""
         return str(setting)
 
-    def compute_baselines(self, setting: Setting) -> dict[str, dict[str, float]]:  # noqa: ARG002
-        """Return totals, by measure and name, of choices that learn nothing, where they can be computed."""
-        return {}
-
-    def compute_ratios(self, facts: Facts, total: float) -> dict[str, float]:  # noqa: ARG002
+    def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:  # noqa: ARG002
         """Return a total of the first measure relative to the baselines, where there is a customary way to do so."""
         return {}
 
-    def gather_facts(self, setting: Setting) -> Facts:
-        """Read from the data what is needed to show results without them."""
-        return Facts(self.count_rounds(setting), self.compute_baselines(setting))
-
-    def check(self) -> None:
-        """Read the data and construct every policy once, so that mistakes are found before anything is computed."""
-        for setting in self.settings:
-            self._check_setting(setting)
-        for policy in self.policies:
-            make, parameters = registry.parse(policy)
-            for setting in self.settings:
+    def check(self) -> dict[Setting, SettingData]:
+        """Read the data of every setting and construct every policy, to find mistakes before anything is computed."""
+        policies = {policy: registry.parse(policy) for policy in self.policies}
+        data = {setting: self.read_data(setting) for setting in self.settings}
+        for policy, (make, parameters) in policies.items():
+            for d in {found.d for found in data.values()}:
                 try:
-                    make(**{"d": self.count_features(setting), "seed": 0, **parameters})
+                    make(**{"d": d, "seed": 0, **parameters})
                 except TypeError as error:
-                    raise InputError(
-                        f"policy {policy} cannot be made with d, seed and its parameters: {error}"
-                    ) from None
-
-    def _check_setting(self, setting: Setting) -> None:  # noqa: B027 (not every study has data)
-        """Compare a setting with its data."""
+                    wrong = f"policy {policy} cannot be made with d, seed and its parameters"
+                    raise InputError(f"{wrong}: {error}") from None
+        return data
 
     def make_tasks(self) -> Iterator["Task"]:
         """Yield the blocks so that every policy and setting has some repetitions before any has all."""
@@ -171,10 +161,16 @@ class Plan(ABC):
         return asdict(self)
 
     @classmethod
-    def from_json(cls, parameters: dict[str, Any]) -> Self:
-        """Return the plan with the parameters that `as_json` gave."""
-        settings = tuple(cls.setting_type(*values) for values in parameters["settings"])
-        return cls(**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
+    def from_json(cls, kind: str, parameters: dict[str, Any]) -> "Plan":
+        """Return the plan of a kind with the parameters that `as_json` gave.
+
+        Known are the three of this library, which `preselect.study` imports, and every other subclass so far imported.
+        """
+        known = {plan.kind: plan for plan in _find_subclasses(cls)}
+        if kind not in known:
+            raise ResultsError(f"there is no study called {kind!r}; known are {', '.join(known)}")
+        settings = tuple(known[kind].setting_type(*values) for values in parameters["settings"])
+        return known[kind](**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
 
 
 @dataclass(frozen=True)
@@ -203,11 +199,22 @@ class Task:
         block = {"policy": self.policy, "first": self.first, "last": self.last}
         return {"study": self.plan.kind, **self.plan.identity, "setting": list(self.setting), **block}
 
-    def make_seeds(self, repetition: int) -> tuple[np.random.SeedSequence, int]:
-        """Return the seeds of environment and policy: the same for every policy (common random numbers)."""
+    def start(self, repetition: int) -> tuple[Policy, Environment]:
+        """Return the policy and the environment of a repetition; seeds are the same for every policy.
+
+        Policies are therefore compared on common random numbers.
+        """
         numbers = [value if isinstance(value, int) else _digest(value) for value in self.setting]
-        environment, policy = np.random.SeedSequence((self.plan.seed, *numbers, repetition)).spawn(2)
-        return environment, int(policy.generate_state(1)[0])
+        of_environment, of_policy = np.random.SeedSequence((self.plan.seed, *numbers, repetition)).spawn(2)
+        environment = self.plan.make_environment(self.setting, of_environment)
+        make, parameters = registry.parse(self.policy)
+        return make(**{"d": environment.d, "seed": int(of_policy.generate_state(1)[0]), **parameters}), environment
+
+
+def _find_subclasses(plan: Any) -> Iterator[type[Plan]]:
+    for subclass in plan.__subclasses__():
+        yield from _find_subclasses(subclass)
+        yield subclass
 
 
 def _simplify(text: str) -> str:

@@ -1,33 +1,36 @@
-"""One self-contained HTML page about a study: figures, tables, paired tests, parameters, the command to repeat it."""
+"""What people read of a study: tables for the terminal, and one self-contained HTML page with everything."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from preselect.reports.html import Cell, render, write_page
-from preselect.study.figures import name_figure
+from preselect.study.figures import name_figure, write_figures
+from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
-from preselect.study.statistics import PairedComparison, Summary
-from preselect.study.tables import lay_out, lay_out_ratios
+from preselect.study.statistics import PairedComparison, Summary, medians
 
+_Content = TypeVar("_Content")
 _Table: TypeAlias = list[list[Any]]  # the header first
 
 
 def write_report(results: Results) -> Path:
-    """Write report.html, with the figures that `write_figures` drew, into the folder of the results.
+    """Write the figures and report.html, which contains them, into the folder of the results; return the page's path.
 
     Parameters
     ----------
     results : Results
         What to report. Nothing but its folder is read.
     """
+    write_figures(results)
     plan = results.plan
     page = render(
         "study.html",
         title=plan.title,
         plan=plan,
         manifest=results.manifest,
-        about=plan.describe(results.find_facts(plan.settings[0]).rounds),
+        about=plan.describe(results.find_data(plan.settings[0]).rounds),
         ratios={name: lay_out_ratios(plan, values) for name, values in results.compute_ratios().items()},
         sections=[_make_section(results, measure) for measure in plan.measures],
         costs=_tabulate_costs(results),
@@ -62,7 +65,7 @@ def _format_summary(summary: Summary, *, best: bool) -> Cell:
 def _tabulate_baselines(results: Results, measure: str) -> _Table:
     """Tabulate the baselines by setting; empty if there are none."""
     plan = results.plan
-    found = {setting: results.find_facts(setting).baselines.get(measure, {}) for setting in plan.settings}
+    found = {setting: results.find_data(setting).baselines.get(measure, {}) for setting in plan.settings}
     names = list(dict.fromkeys(name for values in found.values() for name in values))
     rows = [
         [str(setting), *(f"{values[name]:.1f}" if name in values else "–" for name in names)]
@@ -93,3 +96,30 @@ def _format_p(value: float) -> str:
 def _tabulate_costs(results: Results) -> _Table:
     costs = {key: "{:.1f} / {:.1f}".format(*cost) for key, cost in results.compute_costs().items()}
     return lay_out(results.plan, costs, "–")
+
+
+def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: _Content) -> list[list[str | _Content]]:
+    """Arrange cells by settings and policies, the header first; the longer list goes down, so that lines stay short."""
+    across: list[list[str | _Content]] = [[plan.heading, *plan.policies]]
+    across += [
+        [str(setting), *(cells.get((setting, policy), missing) for policy in plan.policies)]
+        for setting in plan.settings
+    ]
+    if len(plan.policies) <= len(plan.settings):
+        return across
+    return [list(column) for column in zip(*across, strict=True)]
+
+
+def lay_out_ratios(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> list[list[str]]:
+    """Arrange one ratio by settings and policies, the header first, with the median over the settings of each k."""
+    middle = medians(values)
+    rows = [(str(setting), [values.get((setting, policy)) for policy in plan.policies]) for setting in plan.settings]
+    rows += [
+        (f"median, k = {k}", [middle.get((k, policy)) for policy in plan.policies])
+        for k in sorted({k for k, _ in middle})
+    ]
+    return [[plan.heading, *plan.policies], *([name, *map(_format_ratio, row)] for name, row in rows)]
+
+
+def _format_ratio(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}"

@@ -1,6 +1,6 @@
 """Results of a study in a folder: a manifest, one file per finished block, and what is derived from them.
 
-manifest.json    version, parameters, facts about the data, the command to compute it again, software
+manifest.json    version, parameters, what is known about the data, the command to compute it again, software
 blocks/          one file per (setting, policy, block of repetitions), written when it is finished
 curves.npz       what was measured, summed up to the checkpoints, by setting and policy
 summary.csv      the sums at the horizon, one row per setting and policy
@@ -11,8 +11,10 @@ timing.csv       µs per round; the only table that differs from run to run
 report.html      all of it on one page
 """
 
+import csv
+import io
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -21,15 +23,16 @@ from numpy.typing import NDArray
 
 from preselect import state
 from preselect.errors import InputError, ResultsError, StateFileError
+from preselect.files import write_whole
 from preselect.study.manifest import Manifest
-from preselect.study.plan import Facts, Plan, Setting, Task, space_checkpoints
-from preselect.study.play import Repetition
+from preselect.study.plan import Plan, Setting, SettingData, Task, space_checkpoints
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
 _KIND = "StudyBlock"
 _OURS = ("blocks", "curves.npz", "summary.csv", "ratios.csv", "paired.csv", "timing.csv", "report.html")
 _Key: TypeAlias = tuple[Setting, str]
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
+_Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,8 @@ class Results:
         plan : Plan
             What is to be computed. Its data are read and its policies constructed, to find mistakes early.
         """
-        plan.check()
-        manifest = Manifest.gather(plan)
-        if (folder / "manifest.json").exists():
-            manifest = manifest.join(folder)
-        else:
-            _refuse_foreign_files(folder)
+        manifest = Manifest.gather(plan, folder)
+        _refuse_foreign_files(folder)
         try:
             (folder / "blocks").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -109,21 +108,21 @@ class Results:
         except InputError as error:
             raise ResultsError(f"cannot write results to {self.folder}: {error}") from None
 
-    def find_facts(self, setting: Setting) -> Facts:
-        """Return what is known about a setting's data; where results do not say it yet, the data are read."""
-        if setting not in self.manifest.facts:
+    def find_data(self, setting: Setting) -> SettingData:
+        """Return what is known about a setting's data; if the manifest does not say it, the data are read."""
+        if setting not in self.manifest.data:
             try:
-                self.manifest.facts[setting] = self.plan.gather_facts(setting)
+                self.manifest.data[setting] = self.plan.read_data(setting)
             except (InputError, OSError) as error:
                 raise ResultsError(
                     f"{self.folder} does not describe the data of {setting}, and they cannot be read ({error}); "
                     "move them back to where they were, or compute the study again"
                 ) from None
-        return self.manifest.facts[setting]
+        return self.manifest.data[setting]
 
     def space_checkpoints(self, setting: Setting) -> NDArray[np.int64]:
         """Return the rounds at which sums are kept."""
-        return space_checkpoints(self.find_facts(setting).rounds)
+        return space_checkpoints(self.find_data(setting).rounds)
 
     def read_finished(self) -> dict[_Key, _Finished]:
         """Read all finished repetitions, once; blocks that are damaged or hold something else do not count."""
@@ -136,8 +135,8 @@ class Results:
     def _read_blocks(self, task: Task) -> list[tuple[int, _Arrays]]:
         """Read the blocks of a policy in a setting: the first repetition and the arrays of each."""
         paths = sorted((self.folder / "blocks" / task.file).parent.glob("[0-9]*.npz"))
-        shape = len(self.space_checkpoints(task.setting)) if paths else 0
-        return [block for path in paths if (block := self._read_block(path, task, shape))]
+        points = len(self.space_checkpoints(task.setting)) if paths else 0
+        return [block for path in paths if (block := self._read_block(path, task, points))]
 
     def _read_block(self, path: Path, task: Task, points: int) -> tuple[int, _Arrays] | None:
         try:
@@ -166,21 +165,18 @@ class Results:
                 tasks.append(replace(task, first=missing[0], last=missing[-1] + 1))
         return tasks
 
-    def write_block(self, task: Task, repetitions: list[Repetition]) -> None:
+    def write_block(self, task: Task, arrays: dict[str, NDArray[Any]]) -> None:
         """Write a finished block, whole or not at all.
 
         Parameters
         ----------
         task : Task
             What was computed.
-        repetitions : list of Repetition
-            Its repetitions, in order.
+        arrays : dict of array
+            Each measure up to the checkpoints, "seconds" and "policy_seconds", with a row for each repetition.
         """
         self._finished = None
         path = self.folder / "blocks" / task.file
-        arrays = {name: np.array([one.sums[name] for one in repetitions]) for name in self.plan.measures}
-        arrays["policy_seconds"] = np.array([one.policy_seconds for one in repetitions])
-        arrays["seconds"] = np.array([one.seconds for one in repetitions])
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             state.write(path, _KIND, {"task": task.header}, arrays)
@@ -232,31 +228,95 @@ class Results:
         """Return the means of the first measure relative to baselines, by the name of the ratio."""
         found: dict[str, dict[_Key, float]] = {}
         for (setting, policy), summary in self.summarise(next(iter(self.plan.measures))).items():
-            for name, value in self.plan.compute_ratios(self.find_facts(setting), summary.mean).items():
+            for name, value in self.plan.compute_ratios(self.find_data(setting), summary.mean).items():
                 found.setdefault(name, {})[setting, policy] = value
         return found
 
     def compute_costs(self) -> dict[_Key, tuple[float, float]]:
         """Return µs per round, of the policy alone and with the loop around it."""
         policy, whole = self.load("policy_seconds"), self.load("seconds")
-        scale = {key: 1e6 / self.find_facts(key[0]).rounds for key in policy}
+        scale = {key: 1e6 / self.find_data(key[0]).rounds for key in policy}
         return {key: (scale[key] * float(policy[key].mean()), scale[key] * float(whole[key].mean())) for key in policy}
 
 
+def write_tables(results: Results) -> None:
+    """Write curves.npz, summary.csv, ratios.csv, paired.csv and timing.csv."""
+    parameters = {"parameters": results.plan.as_json()}
+    state.write(results.folder / "curves.npz", "StudyCurves", parameters, _collect_curves(results))
+    for name, rows in make_tables(results).items():
+        _write_csv(results.folder / f"{name}.csv", rows)
+
+
+def make_tables(results: Results) -> dict[str, _Rows]:
+    """Return the rows of each table, by its name."""
+    measures = list(results.plan.measures)
+    return {
+        "summary": [row for measure in measures for row in _list_summaries(results, measure)],
+        "ratios": _list_ratios(results),
+        "paired": [row for measure in measures for row in _list_comparisons(results, measure)],
+        "timing": _list_costs(results),
+    }
+
+
+def _collect_curves(results: Results) -> _Arrays:
+    curves: _Arrays = {}
+    for measure in results.plan.measures:
+        for (setting, policy), values in results.load(measure).items():
+            where = ",".join(map(str, setting))
+            curves[f"rounds|{where}"] = results.space_checkpoints(setting)
+            curves[f"{measure}|{where}|{policy}"] = values
+    return curves
+
+
+def _list_summaries(results: Results, measure: str) -> _Rows:
+    return [
+        {**setting._asdict(), "policy": policy, "measure": measure, **asdict(found)}
+        for (setting, policy), found in results.summarise(measure).items()
+    ]
+
+
+def _list_ratios(results: Results) -> _Rows:
+    return [
+        {**setting._asdict(), "policy": policy, "ratio": name, "value": value}
+        for name, values in results.compute_ratios().items()
+        for (setting, policy), value in values.items()
+    ]
+
+
+def _list_comparisons(results: Results, measure: str) -> _Rows:
+    first = results.plan.policies[0]
+    return [
+        {**setting._asdict(), "policy": first, "against": policy, "measure": measure, **asdict(found)}
+        for (setting, policy), found in results.compare(measure).items()
+    ]
+
+
+def _list_costs(results: Results) -> _Rows:
+    return [
+        {**setting._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)}
+        for (setting, policy), (alone, whole) in results.compute_costs().items()
+    ]
+
+
+def _write_csv(path: Path, rows: _Rows) -> None:
+    text = io.StringIO(newline="")
+    if rows:
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
 def _refuse_foreign_files(folder: Path) -> None:
-    """Never write over what somebody else has put into the folder."""
+    """Never write over files of someone else."""
     for name in _OURS:
-        if (folder / name).exists():
+        if (folder / name).exists() and not (folder / "manifest.json").exists():
             raise ResultsError(f"{folder} has no manifest.json but a {name} that is not ours; choose another folder")
 
 
 def _join(blocks: list[tuple[int, _Arrays]]) -> _Finished:
-    """Put the repetitions of blocks in order; of one that is there twice, take the last block's."""
-    place = {
-        first + row: (block, row)
-        for block, (first, arrays) in enumerate(blocks)
-        for row in range(len(arrays["seconds"]))
-    }
-    order = sorted(place)
-    arrays = {name: np.array([blocks[place[r][0]][1][name][place[r][1]] for r in order]) for name in blocks[0][1]}
-    return _Finished(np.array(order), arrays)
+    """Put the repetitions of blocks in order; the last block wins for duplicates."""
+    sources = {first + row: (arrays, row) for first, arrays in blocks for row in range(len(arrays["seconds"]))}
+    order = sorted(sources)
+    joined = {name: np.array([sources[r][0][name][sources[r][1]] for r in order]) for name in blocks[0][1]}
+    return _Finished(np.array(order), joined)

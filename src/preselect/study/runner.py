@@ -1,19 +1,30 @@
-"""Run the unfinished blocks of a study, on processes of this machine or on a Dask cluster."""
+"""Run the unfinished blocks of a study, on processes of this machine or on a Dask cluster.
+
+Each repetition is one loop: context → select → outcome → learn.
+"""
 
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any, TypeAlias
 
-from preselect.errors import PreselectError, RunError
-from preselect.policies import registry
-from preselect.study.plan import Plan, Task, space_checkpoints
-from preselect.study.play import Repetition, play
-from preselect.study.results import Results
-from preselect.study.tables import write_tables
+import numpy as np
+from numpy.typing import NDArray
 
-_Block: TypeAlias = tuple[Task, list[Repetition]]
+from preselect.context import Floats
+from preselect.environments import Environment
+from preselect.errors import PreselectError, RunError
+from preselect.policies import Policy
+from preselect.study.plan import Plan, Task, space_checkpoints
+from preselect.study.results import Results, write_tables
+
+_ROUNDS_AT_A_TIME = 256
+
+_Arrays: TypeAlias = dict[str, NDArray[Any]]
+_Job: TypeAlias = tuple[Task, int]  # with the rounds of a repetition
+_Block: TypeAlias = tuple[Task, _Arrays]
 
 
 def run(
@@ -22,7 +33,7 @@ def run(
     *,
     workers: int = -1,
     cluster: str | None = None,
-    report: Callable[[Task], None] | None = None,
+    report: Callable[[int, int, Task | None], None] | None = None,
 ) -> None:
     """Compute the blocks of a plan that are not finished, write each as soon as it is, and then the tables.
 
@@ -38,30 +49,35 @@ def run(
     cluster : str or None, default None
         Address of a Dask scheduler, on whose workers the blocks are computed instead.
     report : callable, optional
-        Called with each task when its block has been written.
+        Called as `report(done, total, task)` with the numbers of finished blocks and of all blocks: with None before
+        anything is computed, and then with each task when its block has been written.
     """
-    pending = results.find_pending(plan)
-    for task, repetitions in _run_on_cluster(pending, cluster) if cluster else _run_on_processes(pending, workers):
-        results.write_block(task, repetitions)
-        if report:
-            report(task)
+    pending, total = results.find_pending(plan), sum(1 for _ in plan.make_tasks())
+    report = report or _ignore
+    report(total - len(pending), total, None)
+    jobs = [(task, results.find_data(task.setting).rounds) for task in pending]
+    blocks = _run_on_cluster(jobs, cluster) if cluster else _run_on_processes(jobs, workers)
+    for done, (task, arrays) in enumerate(blocks, total - len(pending) + 1):
+        results.write_block(task, arrays)
+        report(done, total, task)
     write_tables(results)
 
 
-def _run_task(task: Task) -> _Block:
-    """Play the repetitions of a block. It depends on the task alone and is the same wherever it runs."""
+def _ignore(done: int, total: int, task: Task | None) -> None:
+    """Report nothing."""
+
+
+def _run_block(job: _Job) -> _Block:
+    """Play the repetitions of a block. The result depends on the task alone and is the same wherever it runs."""
+    task, rounds = job
     _repeat(task, task.first, 2)  # compile, or load what was compiled, before time is measured
-    rounds = task.plan.count_rounds(task.setting)
-    return task, [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
+    repetitions = [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
+    return task, {name: np.array([one[name] for one in repetitions]) for name in repetitions[0]}
 
 
-def _repeat(task: Task, repetition: int, rounds: int) -> Repetition:
-    make, parameters = registry.parse(task.policy)
-    environment_seed, policy_seed = task.make_seeds(repetition)
-    environment = task.plan.make_environment(task.setting, environment_seed)
+def _repeat(task: Task, repetition: int, rounds: int) -> _Arrays:
     try:
-        policy = make(**{"d": environment.d, "seed": policy_seed, **parameters})
-        return play(policy, environment, task.setting.k, space_checkpoints(rounds))
+        return _play(*task.start(repetition), task.setting.k, space_checkpoints(rounds))
     except PreselectError:
         raise
     except Exception as error:
@@ -69,31 +85,69 @@ def _repeat(task: Task, repetition: int, rounds: int) -> Repetition:
         raise RunError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def _run_on_processes(tasks: list[Task], workers: int) -> Iterator[_Block]:
+def _play(policy: Policy, environment: Environment, k: int, checkpoints: NDArray[np.int64]) -> _Arrays:
+    """Play up to the last checkpoint.
+
+    Returns the environment's measures, summed up to each checkpoint, and the seconds spent in the policy and in total.
+    """
+    horizon = int(checkpoints[-1])
+    added: dict[str, list[Floats]] = {}
+    began, policy_seconds = perf_counter(), 0.0
+    for first in range(0, horizon, _ROUNDS_AT_A_TIME):
+        rounds = min(_ROUNDS_AT_A_TIME, horizon - first)
+        arms, truths, seconds = _play_rounds(policy, environment, k, rounds)
+        policy_seconds += seconds
+        for measure, values in environment.measure(truths, arms).items():
+            added.setdefault(measure, []).append(values)
+    sums = {measure: np.concatenate(values).cumsum()[checkpoints - 1] for measure, values in added.items()}
+    spent = {"policy_seconds": policy_seconds, "seconds": perf_counter() - began}
+    return sums | {name: np.array(seconds) for name, seconds in spent.items()}
+
+
+def _play_rounds(
+    policy: Policy, environment: Environment, k: int, rounds: int
+) -> tuple[NDArray[np.int64], Floats, float]:
+    """Play some rounds; return the arms chosen in each, each round's truth, and the seconds spent in the policy."""
+    arms, truths, seconds = np.empty((rounds, k), dtype=np.int64), [], 0.0
+    for t in range(rounds):
+        context = environment.context()
+        start = perf_counter()
+        decision = policy.select(context, k)
+        chosen = perf_counter()
+        outcome = environment.outcome(decision)
+        ended = perf_counter()
+        policy.learn(decision, outcome)
+        seconds += perf_counter() - ended + chosen - start
+        arms[t] = decision.arms
+        truths.append(environment.truth())
+    return arms, np.array(truths), seconds
+
+
+def _run_on_processes(jobs: list[_Job], workers: int) -> Iterator[_Block]:
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    workers = min(joblib.effective_n_jobs(workers), len(tasks))
+    workers = min(joblib.effective_n_jobs(workers), len(jobs))
     if workers <= 1:
-        yield from map(_run_task, tasks)
+        yield from map(_run_block, jobs)
         return
     try:
         with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = joblib.Parallel(
                 n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
             )
-            yield from parallel(joblib.delayed(_run_in_worker)(os.getpid(), os.getcwd(), task) for task in tasks)
+            yield from parallel(joblib.delayed(_run_in_worker)(os.getpid(), os.getcwd(), job) for job in jobs)
     except TerminatedWorkerError:
         raise RunError("a worker process died; finished blocks are kept, and the same command resumes") from None
 
 
-def _run_in_worker(parent: int, folder: str, task: Task) -> _Block:
-    """Run a task in its parent's working folder, in a process that ends with its parent even if that is killed."""
+def _run_in_worker(parent: int, folder: str, job: _Job) -> _Block:
+    """Run a block in its parent's working folder, in a process that ends with its parent even if that is killed."""
     os.chdir(folder)
     watched = any(thread.name == "watch parent" for thread in threading.enumerate())
     if os.getpid() != parent and not watched:
         threading.Thread(target=_exit_with, args=(parent,), name="watch parent", daemon=True).start()
-    return _run_task(task)
+    return _run_block(job)
 
 
 def _exit_with(parent: int) -> None:
@@ -102,10 +156,10 @@ def _exit_with(parent: int) -> None:
     os._exit(1)
 
 
-def _run_on_cluster(tasks: list[Task], address: str) -> Iterator[_Block]:
+def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
     distributed, client = _connect(address)
     with client:
-        futures = client.map(_run_task, tasks, pure=False)
+        futures = client.map(_run_block, jobs, pure=False)
         try:
             for future in distributed.as_completed(futures):
                 yield future.result()

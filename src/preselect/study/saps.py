@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from preselect.environments import Environment, RuntimeReplay, RuntimeTable, regret_baselines
 from preselect.errors import InputError
-from preselect.study.plan import Plan
+from preselect.study.plan import Plan, SettingData
 from preselect.study.synthetic import REGRETS
 
 
@@ -72,38 +72,25 @@ class SapsPlan(Plan):
         if self.feedback not in RuntimeReplay.feedbacks:
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(RuntimeReplay.feedbacks)}")
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The parameters that must agree for results to belong together."""
-        return {name: getattr(self, name) for name in ("data", "feedback", "scale", "seed", "block")}
-
     def describe(self, rounds: int) -> str:
         """Say what was varied."""
         source = "the shipped table" if self.data is None else f"the table in {self.data}"
         return f"{rounds} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
 
-    def count_rounds(self, setting: SapsSetting) -> int:  # noqa: ARG002
-        """Return the number of instances of the table."""
-        return len(_read_table(self.data).instances)
-
-    def count_features(self, setting: SapsSetting) -> int:  # noqa: ARG002
-        """Return the number of joint features."""
-        arms, contexts = _read_table(self.data).joint_features
-        return int(arms.shape[1] * contexts.shape[1])
+    def read_data(self, setting: SapsSetting) -> SettingData:
+        """Return the numbers of instances and of joint features, and the total regrets of sets that learn nothing."""
+        table = _read_table(self.data)
+        arms, contexts = table.joint_features
+        n = len(arms)
+        if not 1 <= setting.k < n:
+            raise InputError(f"k={setting.k}, but the table has {n} algorithms; choose k from 1 to {n - 1}")
+        found = regret_baselines(table.log_utilities(self.scale), setting.k)
+        baselines = {measure: {name: totals[measure] for name, totals in found.items()} for measure in self.measures}
+        return SettingData(len(table.instances), arms.shape[1] * contexts.shape[1], baselines)
 
     def make_environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
         """Return the rounds of one repetition."""
         return RuntimeReplay(_read_table(self.data), scale=self.scale, feedback=self.feedback, seed=seed)
-
-    def compute_baselines(self, setting: SapsSetting) -> dict[str, dict[str, float]]:
-        """Return the total regrets of sets that learn nothing."""
-        found = regret_baselines(_read_table(self.data).log_utilities(self.scale), setting.k)
-        return {measure: {name: totals[measure] for name, totals in found.items()} for measure in self.measures}
-
-    def _check_setting(self, setting: SapsSetting) -> None:
-        arms = len(_read_table(self.data).parameters)
-        if not 1 <= setting.k < arms:
-            raise InputError(f"k={setting.k}, but the table has {arms} algorithms; choose k from 1 to {arms - 1}")
 
 
 @cache

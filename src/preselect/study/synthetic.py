@@ -1,13 +1,13 @@
 """The plan of the paper's first study (Section 6.1): synthetic rounds, by number of arms, features and choices."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from preselect.environments import VARIATIONS, Environment, Synthetic
 from preselect.errors import InputError
-from preselect.study.plan import Measure, Plan
+from preselect.study.plan import Measure, Plan, SettingData
 
 REGRETS = {
     "best_arm": Measure(
@@ -50,7 +50,7 @@ class SyntheticSetting(NamedTuple):
         try:
             n, d, k = (int(number) for number in text.split(","))
         except ValueError:
-            raise InputError(f"cannot read the scenario {text!r}; write three integers n,d,k as in 20,5,3") from None
+            raise InputError(f"cannot read the setting {text!r}; write three integers n,d,k as in 20,5,3") from None
         return cls(n, d, k)
 
     def __str__(self) -> str:
@@ -111,11 +111,6 @@ class SyntheticPlan(Plan):
         if self.variation not in VARIATIONS:
             raise InputError(f"unknown variation {self.variation!r}; choose one of {', '.join(VARIATIONS)}")
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The parameters that must agree for results to belong together."""
-        return {name: getattr(self, name) for name in ("horizon", "feedback", "variation", "seed", "block")}
-
     def describe(self, rounds: int) -> str:  # noqa: ARG002
         """Say what was varied."""
         return f"variation: {self.variation}, feedback: {self.feedback}"
@@ -124,13 +119,9 @@ class SyntheticPlan(Plan):
         """Return the title of a setting's panel in figures."""
         return f"n = {setting.n}, d = {setting.d}, k = {setting.k}"
 
-    def count_rounds(self, setting: SyntheticSetting) -> int:  # noqa: ARG002
-        """Return the horizon."""
-        return self.horizon
-
-    def count_features(self, setting: SyntheticSetting) -> int:
-        """Return d."""
-        return setting.d
+    def read_data(self, setting: SyntheticSetting) -> SettingData:
+        """Return the horizon and d; nothing is read."""
+        return SettingData(self.horizon, setting.d, {})
 
     def make_environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
