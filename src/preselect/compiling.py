@@ -1,4 +1,4 @@
-"""The decorators for compiled functions, and the cache on disk that spares the next process the compiling.
+"""The decorators for compiled functions, and the cache on disk, so that later processes need not compile.
 
 A *kernel* is called from Python. It is compiled at the first call, together with the helpers that it calls, and kept
 in numba's cache. A *helper* is called by compiled functions only: it has no entry for Python (calling it there ends
@@ -61,7 +61,7 @@ class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no t
 
 
 def _read_only(locator: type) -> type:
-    """A locator that is content with a folder that exists; numba's own insist on writing."""
+    """A locator that accepts a folder that it can only read; numba's own insist on writing."""
     return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: os.listdir(self.get_cache_path())})
 
 
@@ -70,7 +70,7 @@ class _ReadOnly(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba 
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
-    """numba's cache of one kernel, valid for the sources of the kernel's whole folder; it raises no errors later."""
+    """numba's cache of one kernel, valid for the sources of the kernel's whole folder; only making it can fail."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         try:

@@ -181,7 +181,7 @@ class OneHotContext(StructuredContext):
     def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:
         """Return utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are read.
 
-        Contrasts need all blocks, and each arm has a feature of its own.
+        For contrasts every block is read, and the arms become one-hot.
         """
         require_finite(self.context, "the context of X")
         size, shown = len(self.context), slice(None) if self.ids is None else self.ids
@@ -278,7 +278,7 @@ def as_count(k: SupportsIndex, n: int) -> int:
 
 
 def as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
-    """Return which of n arms may be chosen, of which k are needed: booleans, or positions, as booleans."""
+    """Return which of n arms may be chosen, as booleans, and check that at least k may."""
     expectation = f"{n} booleans, or distinct positions from 0 to {n - 1}"
     try:
         array = np.asarray(eligible)

@@ -108,7 +108,8 @@ class Decision:
     @property
     def d(self) -> int:
         """Number of joint features."""
-        return int(self._rows.shape[1])
+        d: int = self._rows.shape[1]
+        return d
 
     @property
     def ids(self) -> NDArray[np.int64]:

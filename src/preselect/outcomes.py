@@ -14,8 +14,6 @@ from preselect.arguments import number
 from preselect.errors import InputError
 
 _NONE = np.empty(0, dtype=np.int64)
-_PLACES = np.arange(1024)  # a slice of it is made faster than a new array of one number
-_PLACES.setflags(write=False)
 
 
 def _as_arm(arm: SupportsIndex) -> int:
@@ -29,6 +27,9 @@ def _freeze(places: list[int]) -> NDArray[np.int64]:
     array = np.array(places)
     array.setflags(write=False)
     return array
+
+
+_ONE_POSITION = [_freeze([position]) for position in range(256)]  # one is needed in every round
 
 
 class Outcome:
@@ -91,10 +92,10 @@ class Winner(Outcome):
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
         selected = arms.tolist()
         try:
-            place = selected.index(self._arm)
+            position = selected.index(self._arm)
         except ValueError:
             raise InputError(f"the winner, {self._arm}, is not one of the selected arms {selected}") from None
-        return _PLACES[place : place + 1] if place < len(_PLACES) else _freeze([place])
+        return _ONE_POSITION[position] if position < len(_ONE_POSITION) else _freeze([position])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Winner) and (other._arm, other._after) == (self._arm, self._after)

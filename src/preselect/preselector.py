@@ -23,7 +23,7 @@ Names: TypeAlias = Iterable[str]
 Features: TypeAlias = Mapping[str, float | None]  # by name; None, NaN or left out: not known
 Values: TypeAlias = Features | Sequence[float | None] | NDArray[Any]  # of a context: by name, or in its order
 
-_MOST_FEATURES = 5000
+_MAX_FEATURES = 5000
 
 
 def require_one_outcome(
@@ -121,7 +121,7 @@ class Preselector:
         name : str
             A name that no arm has yet.
         features : mapping of str to float, optional
-            Values of the features that arms were given in the constructor. What is left out is not known.
+            Values of the features that the constructor's arms have; omitted ones are unknown.
         """
         if not isinstance(name, str):
             raise InputError(f"the name of an arm is {name!r:.80}; use a string")
@@ -277,10 +277,10 @@ class Preselector:
         self.context, self.features = list(header["context"]), list(header["features"])
         self.identity, self._capacity = bool(header["identity"]), int(header["capacity"])
         self._position = {name: position for position, name in enumerate(header["arms"])}
-        self._values = _check_shape(arrays["values"], (len(self._position), len(self.features)))
+        self._values = _check_shape(arrays, "values", (len(self._position), len(self.features)))
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
         for scaling, name in ((self._arm_scaling, "arm_scaling"), (self._context_scaling, "context_scaling")):
-            scaling.seen = _check_shape(arrays[name], scaling.seen.shape)
+            scaling.seen = _check_shape(arrays, name, scaling.seen.shape)
 
     def __repr__(self) -> str:
         return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"
@@ -292,9 +292,9 @@ class Preselector:
 
     def _count_joint_features(self, capacity: int) -> int:
         d = (len(self.features) + capacity) * (1 + len(self.context))
-        if d > _MOST_FEATURES:
+        if d > _MAX_FEATURES:
             raise InputError(
-                f"arms and context make {d} joint features, and at most {_MOST_FEATURES} are possible; "
+                f"arms and context make {d} joint features, and at most {_MAX_FEATURES} are possible; "
                 "use identity=False, or fewer features"
             )
         return d
@@ -382,7 +382,7 @@ def _as_value(value: float | None, name: str) -> float:
     return number(value, name)
 
 
-def _check_shape(array: NDArray[Any], shape: tuple[int, ...]) -> Floats:
-    if array.shape != shape or array.dtype != np.float64:
-        raise ValueError(f"an array has shape {array.shape}, expected {shape}")
-    return array
+def _check_shape(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
+    if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+        raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+    return arrays[name]

@@ -6,18 +6,9 @@ from typing import cast
 import numpy as np
 
 from preselect.compiling import helper, inlined, reordered
-from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Matrix
+from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats
 
 _FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba: add_rows would be compiled once more
-
-
-@reordered
-def product(X: Matrix, i: int, y: Floats) -> float:
-    """x_i'y, where x_i is row i of X."""
-    total = 0.0
-    for j in range(y.shape[0]):
-        total += X[i, j] * y[j]
-    return total
 
 
 @reordered
@@ -124,7 +115,7 @@ def invert(A: Floats, P: Floats) -> bool:
 def solve_shrinkage(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Floats) -> bool:
     """V with P - V'V = inv(inv(P) + F'F): with I + F P F' = L L', L V = F P (Woodbury). M then holds L, factored.
 
-    V and M come in as zeros. False if precision does not allow.
+    V and M must be zero. Returns False if rounding prevents it.
     """
     add_product(V, F, P)
     add_product(M, V, F_columns)

@@ -29,7 +29,7 @@ def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats
 
 @fused
 def learn_average(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
-    """One round of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
+    """One step of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
     ranked = rank_rows(rows, ranking)
     new = _averaged_step(ranked, ranking.shape[0], step, t, estimate)
     if not squares_are_finite(new):
@@ -51,7 +51,7 @@ def _sandwich(B: Floats, P: Floats, Sigma: Floats) -> bool:
 
 @helper
 def _update(F: Floats, F_columns: Floats, g: Floats, P: Floats, Sigma: Floats) -> bool:
-    """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if precision does not allow.
+    """P and Sigma after A gains F'F and B gains gg': O(k d^2). False, and nothing changed, if rounding prevents it.
 
     With V and L of `solve_shrinkage`, the new P is P - V'V = (I - G'F) P, where L'G = V. Hence the new P B P is
     Sigma - G'Z - Z'G with Z = F Sigma - (F Sigma F') G / 2, and gg' adds hh' to it, where h = P g.
@@ -118,7 +118,7 @@ def _set_theta(estimate: Floats, theta: Floats) -> None:
 
 @fused
 def update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
-    """One round of averaged SGD, and of A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
+    """One step of averaged SGD, with A = sum of -Hessians, B = sum of gg', P = inv(A), Sigma = P B P.
 
     The rows of `estimate` are theta_hat, theta_bar, then those of A, B, P and Sigma. P and Sigma are updated, in
     O(k d^2). IMPRECISE, and nothing changed, if that loses too many digits.
@@ -139,7 +139,7 @@ def update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estima
 
 @fused
 def recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
-    """The same round with P and Sigma computed anew, in O(d^3): exact, and cheaper if d <= 2 (k - 1)."""
+    """The same step with P and Sigma recomputed, in O(d^3): exact, and cheaper if d <= 2 (k - 1)."""
     d = estimate.shape[1]
     finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
     if not finite:

@@ -6,12 +6,14 @@ scores, which cost O(d^2) each, of the arms that are left.
 """
 
 import math
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from preselect.compiling import fused, helper, inlined, reordered
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, Booleans, Floats, Integers, Matrix
+
+_FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba
 
 _Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
 
@@ -39,29 +41,30 @@ def _square_of_difference(X: Matrix, i: int, b: int) -> float:
 
 
 @reordered
-def _quadratic_form(x: Floats, Sigma: Floats) -> float:
-    """The form x' Sigma x, four rows of Sigma at a time; features that are zero (one-hot arms) cost nothing."""
-    a, d = np.uint64(0), np.uint64(x.shape[0])
+def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
+    """x_i' Sigma x_i, four rows of Sigma at a time; features that are zero (one-hot arms) cost nothing."""
+    row, a, d = np.uint64(i), np.uint64(0), np.uint64(X.shape[1])
     one, four = np.uint64(1), np.uint64(4)
     total = 0.0
     while a + four <= d:
         a1, a2, a3 = a + one, a + one + one, a + one + one + one
-        x0, x1, x2, x3 = x[a], x[a1], x[a2], x[a3]
+        x0, x1, x2, x3 = X[row, a], X[row, a1], X[row, a2], X[row, a3]
         if x0 != 0.0 or x1 != 0.0 or x2 != 0.0 or x3 != 0.0:
             s0 = s1 = s2 = s3 = 0.0
             for b in range(d):
-                s0 += Sigma[a, b] * x[b]
-                s1 += Sigma[a1, b] * x[b]
-                s2 += Sigma[a2, b] * x[b]
-                s3 += Sigma[a3, b] * x[b]
+                x = np.float64(X[row, b])
+                s0 += Sigma[a, b] * x
+                s1 += Sigma[a1, b] * x
+                s2 += Sigma[a2, b] * x
+                s3 += Sigma[a3, b] * x
             total += x0 * s0 + x1 * s1 + x2 * s2 + x3 * s3
         a += four
     while a < d:
-        if x[a] != 0.0:
+        if X[row, a] != 0.0:
             s0 = 0.0
             for b in range(d):
-                s0 += Sigma[a, b] * x[b]
-            total += x[a] * s0
+                s0 += Sigma[a, b] * X[row, b]
+            total += X[row, a] * s0
         a += one
     return max(total, 0.0)
 
@@ -83,13 +86,12 @@ def _largest_eigenvalue_bound(Sigma: Floats) -> float:
 
 @helper
 def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, form: int, x: Floats) -> float:
-    """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for d numbers."""
-    for a in range(X.shape[1]):
-        x[a] = X[i, a]
+    """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for a row."""
     if leader >= 0:
         for a in range(X.shape[1]):
-            x[a] -= X[leader, a]
-    root = beta * math.sqrt(_quadratic_form(x, Sigma))
+            x[0, a] = np.float64(X[i, a]) - np.float64(X[leader, a])
+        return beta * math.sqrt(_quadratic_form(x, _FIRST, Sigma))
+    root = beta * math.sqrt(_quadratic_form(X, i, Sigma))
     return math.log1p(root) if form == LOGARITHM else root
 
 
@@ -261,7 +263,7 @@ def choose(
             if bounds[1] >= bounds[0] - _tolerance(bounds[0]):
                 return TIED
         line = _bound_widths(Sigma, beta, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
-        x = np.empty(X.shape[1])
+        x = np.empty((1, X.shape[1]))
         seeds_are_finite = _score_seeds(X, Sigma, beta, form, leader, x, scratch, arms, bounds)
         others_are_finite, best_out = _fill(X, Sigma, beta, form, leader, line, eligible, x, scratch, arms, bounds)
         if not (seeds_are_finite and others_are_finite):
@@ -291,7 +293,7 @@ def score(
     finite = True
     bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
     leader = leader if form == CONTRAST else -1
-    x = np.empty(X.shape[1])
+    x = np.empty((1, X.shape[1]))
     for i in range(X.shape[0]):
         u, square = _product_and_square(X, i, theta)
         finite &= math.isfinite(u) and math.isfinite(square)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from preselect.compiling import fused
-from preselect.kernels.algebra import add_product, invert, product
-from preselect.kernels.plackett_luce import stage_normalisers
+from preselect.kernels.algebra import add_product, invert
+from preselect.kernels.plackett_luce import product, stage_normalisers
 from preselect.kernels.types import Floats, Integers
 
 
@@ -54,9 +54,9 @@ def metropolis(
 ) -> None:
     """Metropolis-Hastings steps from `draw` on, with independent proposals from a t distribution around theta.
 
-    A proposal is taken if its chance, the logarithm of a uniform number, allows; the rows of `drawn` are
-    draws at equal distances. Rows of `estimate` as for `maximise_posterior`; P and `tails` degrees of
-    freedom shape the proposals.
+    A proposal is accepted if the log of a uniform number, from `chances`, is below the log of the acceptance ratio.
+    `drawn` receives the state at equal intervals, one per row. The rows of `estimate` are those of
+    `maximise_posterior`; P and `tails` degrees of freedom shape the proposals.
     """
     d = draw.shape[0]
     steps = proposals.shape[0] // drawn.shape[0]
@@ -122,11 +122,10 @@ def maximise_posterior(
     most_steps: int,
     estimate: Floats,
 ) -> int:
-    """Newton's method with halved steps from theta on, until a step is below `tolerance`; returns the steps taken.
+    """Newton's method with halved steps from theta on, until a step is below `tolerance`; returns the number of steps.
 
     The last step is taken too, so that the error is of the order of its square. The rows of `estimate` are theta, then
-    those of A, minus the Hessian before that step, and of P = inv(A); those of `prior` its
-    mean and its precision.
+    those of A, minus the Hessian before that step, and of P = inv(A); the rows of `prior` are its mean and precision.
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from preselect.compiling import fused, helper, inlined
+from preselect.compiling import fused, helper
 from preselect.kernels.algebra import (
     gain_precision,
     move,
@@ -14,15 +14,15 @@ from preselect.kernels.algebra import (
     squares_are_finite,
     update_precision,
 )
-from preselect.kernels.plackett_luce import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
+from preselect.kernels.plackett_luce import slopes
 from preselect.kernels.types import NOT_FINITE, OK, Floats, Integers
 
 
 @helper
 def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: float, t: int) -> Floats:
-    """F and g with a share of the prior, given back to some features in turn because discounting took it away.
+    """F and g with a part of the prior that discounting has removed, restored for a few features in turn.
 
-    Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds, and is then given what the prior
+    Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds and then gets back what the prior
     has lost since: the precision that comes from the prior stays between 1/e of itself and all of it.
     """
     r, d = F.shape
@@ -41,14 +41,6 @@ def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: fl
     return longer
 
 
-@inlined
-def _slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
-    """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""
-    ranked = rank_rows(rows, ranking)
-    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
-    return gradient(ranked, p), curvature_factor(ranked, p)
-
-
 @fused
 def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
     """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
@@ -58,7 +50,7 @@ def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = _slopes(rows, ranking, theta)
+    g, F = slopes(rows, ranking, theta)
     if not (squares_are_finite(F) and squares_are_finite(g)):
         return NOT_FINITE
     return update_precision(F, g, 1.0, 1.0, theta, A, P)
@@ -66,10 +58,10 @@ def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
 
 @fused
 def recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
-    """The same step with P computed anew from A, in O(d^3): exact, and cheaper if d < k."""
+    """The same step with P recomputed from A, in O(d^3): exact, and cheaper if d < k."""
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = _slopes(rows, ranking, theta)
+    g, F = slopes(rows, ranking, theta)
     if not (squares_are_finite(F) and squares_are_finite(g)):
         return NOT_FINITE
     return recompute_precision(F, g, 1.0, 1.0, theta, A, P)
@@ -80,7 +72,7 @@ def discounted_newton(rows: Floats, ranking: Integers, prior: Floats, discount: 
     """The same step after A has been multiplied by `discount`; the rows of `prior` are its mean and its precision."""
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = _slopes(rows, ranking, theta)
+    g, F = slopes(rows, ranking, theta)
     return gain_precision(_with_prior(F, g, theta, prior, discount, t), g, discount, 1.0, theta, A, P)
 
 
@@ -89,7 +81,7 @@ def mirror_step(rows: Floats, ranking: Integers, eta: float, estimate: Floats) -
     """The step of online mirror descent, before projection: theta + eta inv(A + eta F'F) g, with F and g at theta."""
     d = estimate.shape[1]
     theta, P = estimate[0], estimate[1 + d : 1 + 2 * d].copy()
-    g, F = _slopes(rows, ranking, theta)
+    g, F = slopes(rows, ranking, theta)
     F = math.sqrt(eta) * F
     r = F.shape[0]
     V, M = np.zeros((r, d)), np.zeros((r, r))
@@ -103,7 +95,7 @@ def learn_curvature(rows: Floats, ranking: Integers, theta: Floats, estimate: Fl
     """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `update_newton`."""
     d = estimate.shape[1]
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    _, F = _slopes(rows, ranking, theta)
+    _, F = slopes(rows, ranking, theta)
     status = gain_precision(F, np.zeros((1, d)), 1.0, 0.0, theta.copy(), A, P)
     if status == OK:
         for a in range(d):

@@ -4,9 +4,17 @@ import math
 
 import numpy as np
 
-from preselect.compiling import helper
-from preselect.kernels.algebra import product
+from preselect.compiling import helper, inlined, reordered
 from preselect.kernels.types import Floats, Integers, Matrix
+
+
+@reordered
+def product(X: Matrix, i: int, y: Floats) -> float:
+    """x_i'y, where x_i is row i of X."""
+    total = 0.0
+    for j in range(y.shape[0]):
+        total += X[i, j] * y[j]
+    return total
 
 
 @helper
@@ -115,3 +123,11 @@ def curvature_factor(ranked: Floats, p: Floats) -> Floats:
             for other in range(j + 1, k):
                 w[j, other] += share * w[i, other]
     return F
+
+
+@inlined
+def slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
+    """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""
+    ranked = rank_rows(rows, ranking)
+    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
+    return gradient(ranked, p), curvature_factor(ranked, p)

@@ -19,7 +19,7 @@ class CPPL(LinearPolicy):
     the operator norm is exp(2 x'theta) x' Sigma x; and t^-1 S^-1 V S^-1 equals A^-1 B A^-1 with sums A, B in place of
     the means S, V. Arms are ranked by log(v + c) = x'theta + log1p(omega sqrt(... x' Sigma x)).
 
-    Decided here, where the paper is silent: A starts at `ridge` times the identity, because the paper's S is singular
+    Choices that the paper leaves open: A starts at `ridge` times the identity, because the paper's S is singular
     in the first rounds; the width in round t uses the estimates of round t - 1; before the first observation it is zero
     for every arm, so the first choice is by utility alone; ties are broken at random.
 

@@ -40,7 +40,7 @@ class LinUCB(LinearPolicy):
 
     Adapted: they try one arm and see its reward; here k arms are tried, the k best by the bound, and each is an
     observation: reward 1 for the winner (of a ranking, the first), 0 for the others. Scores are therefore winning
-    probabilities rather than log-utilities, and depend on the company in which arms were tried.
+    probabilities rather than log-utilities, and depend on which arms were tried together.
 
     Parameters
     ----------

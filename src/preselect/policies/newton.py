@@ -23,7 +23,7 @@ class Newton(LinearPolicy):
 
         u_i - u_b + beta sqrt((x_i - x_b)' P (x_i - x_b)),                              bonus="contrast"
 
-    by which the k - 1 companions of the leader are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i).
+    by which the other k - 1 arms are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i).
 
     Parameters
     ----------

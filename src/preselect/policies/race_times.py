@@ -7,8 +7,8 @@ slow winner counts as half a failure, which is what it often is on the next inst
 
 The easiest races are won by arms that start fast, not by those that solve hard instances, on which nearly all the time
 is spent. So when a race costs less than a thousandth of the average race (of the limit, if the average is above it),
-the learner takes from it that an arm won and ignores which: all arms, merged into one, are ahead of NOBODY. A race
-without a winner costs ten limits, as in the measure PAR10.
+only that some arm won is learnt: all arms, merged into one, are ahead of NOBODY. A race without a winner costs ten
+limits, as in the measure PAR10.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def is_trivial(outcome: Outcome, average: float) -> bool:
 
 
 def predict_chances(u: Floats, nobodies: int) -> Floats:
-    """Return each arm's winning probability, given log-utilities, and last that of no winner: every NOBODY is ahead.
+    """Return each arm's winning probability, given log-utilities, followed by the probability of no winner.
 
     >>> predict_chances(np.log([1.0, 2.0]), nobodies=1).round(3).tolist()
     [0.25, 0.5, 0.25]

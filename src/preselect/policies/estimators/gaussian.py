@@ -34,7 +34,7 @@ class Gaussian(Estimator):
     def draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
         """Draw the utilities of all arms jointly from the belief, given their means u: n x draws.
 
-        Of the utilities themselves if there are fewer arms than features, of theta otherwise: the same distribution.
+        Draws utilities if there are fewer arms than features, otherwise theta; the distribution is the same.
         """
         n = len(u)
         if n < self.d:
