@@ -7,7 +7,7 @@ import pytest
 
 from preselect import InputError, PreselectError
 from preselect.race import RaceSession, race, race_async, read_pool
-from preselect.race.summary import summarize_races
+from preselect.race.summary import summarise_races
 from preselect.store import Journal, read_rounds, verify
 
 FORMULA = "p cnf 2 2\n1 2 0\n-1 2 0\n"
@@ -242,7 +242,7 @@ def test_the_summary_counts_only_what_is_known(pool, formula):
     with RaceSession(path) as session:
         raced = [session.run(formula), session.run(formula)]
     with Journal.read(read_pool(path).journal) as journal:
-        summary = summarize_races(read_rounds(journal))
+        summary = summarise_races(read_rounds(journal))
     seconds = sum(one.seconds for one in raced)
     assert (summary.counts.rounds, summary.solved, summary.void, summary.seconds) == (2, 2, 0, seconds)
     assert summary.feature_seconds == sum(one.feature_seconds for one in raced)

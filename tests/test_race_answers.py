@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pools import ARM, FORMULA, FULL, make_pool, write_script
 
-from preselect.race.answers import _find_error, make_check
+from preselect.race.answers import _find_error, make_answer_check
 from preselect.race.instance_features import Instance
 from preselect.race.supervision import Supervision
 from preselect.sat import dimacs
@@ -128,10 +128,10 @@ def test_only_arms_that_want_it_are_checked(tmp_path):
     dimacs.write_formula(FORMULA, instance.path)
     (tmp_path / "out").write_text("s SATISFIABLE\n")
     pool = make_pool(tmp_path, FULL)
-    check = make_check(pool, instance)
+    check = make_answer_check(pool, instance)
     assert "no v lines" in check(pool.make_racer("one", instance.path, 0), tmp_path / "out", 10)
     assert check(pool.make_racer("three", instance.path, 0), tmp_path / "out", 10) is None
-    assert make_check(make_pool(tmp_path, ARM), instance) is None
+    assert make_answer_check(make_pool(tmp_path, ARM), instance) is None
 
 
 @pytest.mark.parametrize(("says", "code"), [("s SATISFIABLE\\nv 1 2 -3 0", 20), ("s UNSATISFIABLE", 10)])
@@ -143,6 +143,6 @@ def test_a_racer_whose_exit_code_and_output_disagree_does_not_win(tmp_path, says
     arms = "".join(f'[arms.{name}]\ncommand = ["./{name}.sh", "{{instance}}"]\n' for name in ("torn", "good"))
     pool = make_pool(tmp_path, f'[features]\nfrom = "sat"\n{arms}')
     racers = [pool.make_racer(name, formula.path, 0) for name in pool.arms]
-    result = Supervision(racers, pool.limits, folder=tmp_path / "race", check=make_check(pool, formula)).run()
+    result = Supervision(racers, pool.limits, folder=tmp_path / "race", check=make_answer_check(pool, formula)).run()
     assert [finish.status for finish in result.finishes] == ["wrong answer", "won"]
     assert result.finishes[0].detail.startswith(f"exit code {code} means ")

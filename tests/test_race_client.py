@@ -16,17 +16,17 @@ from racers import LONG, answering, shell, sleeper, statuses
 
 from preselect.errors import InputError
 from preselect.race import supervision
+from preselect.race.event_loop import run_blocking
 from preselect.race.supervision import Limits, Racer, Status, Supervision
-from preselect.race.waiting import run_blocking
 
 pytestmark = pytest.mark.usefixtures("token")
 
 
 def test_the_supervisor_imports_nothing_that_takes_long():
-    code = "import sys; sys.path.append(sys.argv[1]); import supervisor.race; print(*sys.modules)"
+    code = "import sys; sys.path.append(sys.argv[1]); import supervisor.main; print(*sys.modules)"
     place = str(Path(supervision.__file__).parent)
     found = subprocess.check_output([sys.executable, "-I", "-S", "-E", "-c", code, place], text=True).split()
-    assert "supervisor.race" in found
+    assert "supervisor.main" in found
     assert not {"preselect", "numpy", "json", "re", "enum", "typing", "subprocess", "collections"} & set(found)
 
 

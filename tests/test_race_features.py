@@ -10,7 +10,7 @@ from processes import is_dead, wait_until
 
 from preselect.errors import InputError
 from preselect.race import FeatureSource
-from preselect.race.instance_features import Instance, compute_features, list_feature_names, measure_features
+from preselect.race.instance_features import Instance, _collect_features, list_feature_names, measure_features
 from preselect.sat import dimacs
 from preselect.sat import features as satzilla
 
@@ -38,23 +38,23 @@ def test_sat_features_are_the_librarys_wherever_they_are_computed(instance, clau
 
 def test_sat_features_that_take_too_long_are_stopped(instance):
     with pytest.raises(InputError, match=r"the SAT features took more than 1e-09 s; raise features\.seconds"):
-        compute_features(FeatureSource("sat", seconds=1e-9), instance)
+        _collect_features(FeatureSource("sat", seconds=1e-9), instance)
 
 
 def test_a_file_that_is_no_formula_is_refused(tmp_path):
     (tmp_path / "x.cnf").write_text("no")
     with pytest.raises(InputError, match="line 1: expected the header"):
-        compute_features(FeatureSource("sat"), Instance(tmp_path / "x.cnf"))
+        _collect_features(FeatureSource("sat"), Instance(tmp_path / "x.cnf"))
 
 
 def test_no_features(instance):
-    assert compute_features(FeatureSource("none"), instance) == {}
+    assert _collect_features(FeatureSource("none"), instance) == {}
     assert list_feature_names(FeatureSource("none")) == ()
 
 
 def ask(tmp_path, instance, text, seconds=60.0):
     command = (str(write_script(tmp_path, "features.sh", text)), "{instance}")
-    return compute_features(FeatureSource("command", command=command, seconds=seconds), instance)
+    return _collect_features(FeatureSource("command", command=command, seconds=seconds), instance)
 
 
 def test_a_command_prints_features(tmp_path, instance):
@@ -114,7 +114,7 @@ def test_children_that_a_features_command_leaves_are_not_waited_for(tmp_path, in
 def test_a_features_command_that_is_not_there(tmp_path, instance):
     source = FeatureSource("command", command=(str(tmp_path / "none"), "{instance}"))
     with pytest.raises(InputError, match=r"cannot start the features command .*none .*: No such file or directory"):
-        compute_features(source, instance)
+        _collect_features(source, instance)
 
 
 def test_features_from_a_table(tmp_path):
@@ -122,14 +122,14 @@ def test_features_from_a_table(tmp_path):
     table.write_text(f"instance,a,b\nf.cnf,1,\n{tmp_path}/g.cnf,2,?\nh.cnf,nan,-3e2\n")
     source = FeatureSource("csv", file=table)
     assert list_feature_names(source) == ("a", "b")
-    assert compute_features(source, Instance(tmp_path / "f.cnf")) == {"a": 1.0, "b": None}
-    assert compute_features(source, Instance(tmp_path / "g.cnf")) == {"a": 2.0, "b": None}
-    assert compute_features(source, Instance(Path("elsewhere/h.cnf"))) == {"a": None, "b": -300.0}
+    assert _collect_features(source, Instance(tmp_path / "f.cnf")) == {"a": 1.0, "b": None}
+    assert _collect_features(source, Instance(tmp_path / "g.cnf")) == {"a": 2.0, "b": None}
+    assert _collect_features(source, Instance(Path("elsewhere/h.cnf"))) == {"a": None, "b": -300.0}
     with pytest.raises(InputError, match=r"features\.csv has no row for i\.cnf; add one"):
-        compute_features(source, Instance(tmp_path / "i.cnf"))
+        _collect_features(source, Instance(tmp_path / "i.cnf"))
     table.write_text("instance,a\ni.cnf,5\n")
     os.utime(table, ns=(1, 1))
-    assert compute_features(source, Instance(tmp_path / "i.cnf")) == {"a": 5.0}
+    assert _collect_features(source, Instance(tmp_path / "i.cnf")) == {"a": 5.0}
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,6 @@ def test_features_from_a_table(tmp_path):
 def test_tables_that_cannot_be_read(tmp_path, text, message):
     (tmp_path / "f.csv").write_text(text)
     with pytest.raises(InputError, match=re.escape(message)):
-        compute_features(FeatureSource("csv", file=tmp_path / "f.csv"), Instance(Path("f")))
+        _collect_features(FeatureSource("csv", file=tmp_path / "f.csv"), Instance(Path("f")))
     with pytest.raises(InputError, match="cannot read"):
-        compute_features(FeatureSource("csv", file=tmp_path / "none.csv"), Instance(Path("f")))
+        _collect_features(FeatureSource("csv", file=tmp_path / "none.csv"), Instance(Path("f")))

@@ -9,7 +9,7 @@ from processes import find_marked, get_parent, list_pids, read_proc
 from racers import answering, by_name, python, shell, sleeper, statuses
 
 from preselect.race.supervision import Racer, Status
-from preselect.race.supervisor.containment import NAMESPACE, SUBREAPER
+from preselect.race.supervisor.racer import NAMESPACE, SUBREAPER
 
 pytestmark = pytest.mark.usefixtures("token")
 
@@ -214,7 +214,7 @@ def test_a_killed_subreaper_is_an_infrastructure_error(supervise):
 
 
 def test_the_client_gives_up_on_a_stopped_subreaper(supervise, monkeypatch):
-    monkeypatch.setattr("preselect.race.supervisor_process._PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("preselect.race.supervision._PATIENCE_SECONDS", 1.0)
     result = supervise(python("killer", KILLER.format("SIGSTOP")), sleeper(), seconds=1.0, level=SUBREAPER)
     assert result.infrastructure == "the supervisor did not end the race in time"
     assert set(statuses(result).values()) == {"infrastructure error"}

@@ -8,15 +8,15 @@ import pytest
 from race_journals import ENDINGS, SOLVERS, Reading, details, open_learner, play
 
 from preselect import InputError, NoWinner, Void
-from preselect.cli.race import _summarize
+from preselect.cli.race import _summarise
 from preselect.errors import JournalError
 from preselect.race import report
 from preselect.race.report import write_report
-from preselect.race.summary import summarize_races
+from preselect.race.summary import summarise_races
 from preselect.reports.html import write_page
 from preselect.store import Journal, read_rounds, verify
 
-PNG = b"\x89PNG\r\n\x1a\n"  # figures are drawn for real in test_race_drawing.py
+PNG = b"\x89PNG\r\n\x1a\n"  # figures are drawn for real in test_race_figures.py
 POLICIES = ("newton", "newton(outside=True)", "thompson", "cppl", "mm", "random", "ofu-mnl", "epsilon-greedy")
 
 
@@ -58,8 +58,8 @@ def test_the_terminal_says_the_same(path, out):
         play(learner, 60)
     found = read_page(path, out).tiles
     with Journal.read(path) as journal:
-        summary = summarize_races(read_rounds(journal))
-    said = _summarize(summary)
+        summary = summarise_races(read_rounds(journal))
+    said = _summarise(summary)
     assert said.startswith(
         f"{found['solved']} of {found['races']} races solved, {found['without a winner']} without a winner, "
         f"{found['void']} void; "

@@ -8,7 +8,8 @@ from race_journals import details, open_learner, play
 
 from preselect import NoWinner, Void
 from preselect.race.calibration import calibrate
-from preselect.race.summary import Knowledge, KnownTime, PastRace, RaceSummary, summarize_races
+from preselect.race.result import Knowledge, KnownTime, PastRace
+from preselect.race.summary import RaceSummary, summarise_races
 from preselect.store import Journal, Round, count_rounds, read_rounds
 
 EXACT, AT_LEAST, LIMIT = Knowledge.EXACT, Knowledge.AT_LEAST, Knowledge.LIMIT
@@ -32,7 +33,7 @@ def a_race(statuses, *, kind="winner", seconds=2.0, limit=60.0, times=None):
 
 def summarize(path):
     with Journal.read(path) as journal:
-        return summarize_races(read_rounds(journal))
+        return summarise_races(read_rounds(journal))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from racers import LONG, TOKEN, answering, by_name, python, shell, sleeper, statuses
 
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
-from preselect.race.supervisor.racer import TIE_SECONDS, Run, pick_first
+from preselect.race.supervisor.race import _TIE_SECONDS, Run, _pick_first
 
 pytestmark = pytest.mark.usefixtures("token")
 
@@ -139,7 +139,7 @@ def test_cpu_time_counts_children(supervise, level):
 
 def test_ties_go_to_less_cpu_time_then_to_the_lot():
     def first(*runs):
-        return pick(*((1.0 + late * TIE_SECONDS, cpu_seconds, lot) for late, cpu_seconds, lot in runs))
+        return pick(*((1.0 + late * _TIE_SECONDS, cpu_seconds, lot) for late, cpu_seconds, lot in runs))
 
     assert first((0, 0.5, 0.1)) == (0, False)
     assert first((0, 0.5, 0.1), (2, 0.1, 0.1)) == (0, False)
@@ -154,7 +154,7 @@ def pick(*answers):
     runs = [Run(number, answering(), lot) for number, (_, _, lot) in enumerate(answers)]
     for run, (seconds, cpu_seconds, _) in zip(runs, answers, strict=True):
         run.seconds, run.cpu_seconds = seconds, cpu_seconds
-    first, tie = pick_first(runs)
+    first, tie = _pick_first(runs)
     return first.number, tie
 
 

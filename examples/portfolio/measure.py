@@ -23,11 +23,11 @@ import numpy as np
 import preselect
 from preselect.errors import InputError
 from preselect.race import Pool, RaceSession, read_pool
-from preselect.race.answers import make_check
-from preselect.race.instance_features import Instance, compute_features
+from preselect.race.answers import make_answer_check
+from preselect.race.instance_features import Instance, measure_features
 from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
-from preselect.race.summary import summarize_races
+from preselect.race.summary import summarise_races
 from preselect.race.supervision import Status, Supervision
 from preselect.reports.figures import BLACK, BLUE, GREEN, PURPLE, VERMILION, label_axes, new_figure, to_png
 from preselect.store import Journal, read_rounds
@@ -72,7 +72,7 @@ def measure_alone(pool: Pool, path: Path, out: Path) -> None:
 def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str, float, str, float]:
     """Run an arm alone and give its line of the table. All arms get the same seed on an instance."""
     racer = pool.make_racer(arm, path, seed=zlib.crc32(path.name.encode()) >> 1)
-    result = Supervision([racer], pool.limits, folder=folder, check=make_check(pool, Instance(path))).run()
+    result = Supervision([racer], pool.limits, folder=folder, check=make_answer_check(pool, Instance(path))).run()
     if result.infrastructure:
         raise InputError(f"{arm} could not run: {result.infrastructure}; try `preselect race check`")
     return path.name, arm, round(result.seconds, 5), result.finishes[0].status, pool.limits.seconds
@@ -138,7 +138,7 @@ def read_races(journal: Path) -> dict[str, Outcome]:
     if not journal.exists():
         return {}
     with Journal.read(journal) as source:
-        races = summarize_races(read_rounds(source)).races
+        races = summarise_races(read_rounds(source)).races
     return {
         Path(race.round.label).name: Outcome(race.seconds, race.is_solved, race.feature_seconds)
         for race in races
@@ -269,7 +269,7 @@ def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, se
     """Measure what is missing, write tables and figure, and give the tables."""
     limit, names = pool.limits.seconds, sorted(path.name for path in instances)
     sequences = [shuffle(instances, seed, order) for order in range(orders)]
-    compute_features(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
+    measure_features(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
     for order, paths in enumerate(sequences):
         measure_order(pool, paths, out, order)
     shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, no longer needed

@@ -18,10 +18,10 @@ from rich.text import Text
 
 from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
 from preselect.errors import InputError
-from preselect.race import RaceResult, RaceSession, check_arms, find_solvers, read_pool, write_pool
+from preselect.race import RaceResult, RaceSession, Standing, check_arms, find_solvers, read_pool, write_pool
 from preselect.race.outputs import OutputFolder
-from preselect.race.summary import RaceSummary, summarize_races
-from preselect.race.supervision import Standing, Status, Watch
+from preselect.race.summary import RaceSummary, summarise_races
+from preselect.race.supervision import Status, Watch
 from preselect.store import Journal, read_rounds
 
 _EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed
@@ -202,7 +202,7 @@ def _race_one(session: RaceSession, file: Path, batch: _Batch, log: _Log, place:
 
 @contextmanager
 def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator[None]:
-    """On Ctrl-C, say that nothing is lost and how to continue, and summarize the races so far."""
+    """On Ctrl-C, say that nothing is lost and how to continue, and summarise the races so far."""
     try:
         yield
     except KeyboardInterrupt:
@@ -310,15 +310,15 @@ def _print_summary(journal: Path, log: _Log) -> None:
     if log.first is None:
         return
     with Journal.read(journal) as source:
-        summary = summarize_races(read_rounds(source, after=log.first.number - 1))
-    click.echo(_summarize(summary), err=True)
+        summary = summarise_races(read_rounds(source, after=log.first.number - 1))
+    click.echo(_summarise(summary), err=True)
     Console(stderr=True).print(_tabulate_arms(summary))
     click.echo(
         "saved: against the arm alone, on solved instances, not counting features; –: nothing for certain", err=True
     )
 
 
-def _summarize(summary: RaceSummary) -> str:
+def _summarise(summary: RaceSummary) -> str:
     others = {"without a winner": summary.unsolved, "void": summary.void, "unfinished": summary.counts.unfinished}
     return (
         f"{summary.solved} of {_count(summary.counts.rounds, 'race')} solved"

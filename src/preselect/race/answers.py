@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from preselect.race.instance_features import Instance
 from preselect.race.pool import Pool
-from preselect.race.supervision import Check, Racer
+from preselect.race.supervision import AnswerCheck, Racer
 from preselect.sat.dimacs import Formula
 
 SATISFIABLE, UNSATISFIABLE = "SATISFIABLE", "UNSATISFIABLE"
 
-_ANSWER_OF_EXIT_CODE = {10: SATISFIABLE, 20: UNSATISFIABLE}  # the convention of the SAT competitions
+_ANSWERS = {10: SATISFIABLE, 20: UNSATISFIABLE}  # the convention of the SAT competitions
 _STATUS_LINE = re.compile(rb"^s[ \t]+([^\r\n]*)", re.MULTILINE)
 _VALUE_LINE = re.compile(rb"^v(?:[ \t]([^\n]*))?\r?$", re.MULTILINE)
 _CHARACTERS_OF_NUMBERS = b"0123456789- \t\r"
 _MISPLACED_MINUS = re.compile(rb"-(?:(?!\d)|(?<=\d-))")  # begins with a literal byte, so that searching is fast
 
 
-def make_check(pool: Pool, instance: Instance) -> Check | None:
+def make_answer_check(pool: Pool, instance: Instance) -> AnswerCheck | None:
     """Return a function that checks answers on an instance for the arms whose verifier is "model"; None without any."""
     names = {name for name, arm in pool.arms.items() if arm.success.verifier == "model"}
     if not names:
@@ -44,7 +44,7 @@ def _find_error(formula: Formula, output: Path, exit_code: int | None = None) ->
     if len(statuses) != 1 or statuses[0] not in (SATISFIABLE, UNSATISFIABLE):
         found = " and ".join(f"'s {status}'" for status in statuses[:3]) or "no s line"
         return f"its output has {found} instead of either 's {SATISFIABLE}' or 's {UNSATISFIABLE}'"
-    meaning = None if exit_code is None else _ANSWER_OF_EXIT_CODE.get(exit_code)
+    meaning = None if exit_code is None else _ANSWERS.get(exit_code)
     if meaning not in (None, statuses[0]):
         return f"exit code {exit_code} means {meaning}, but its output says 's {statuses[0]}'"
     return None if statuses[0] == UNSATISFIABLE else _find_error_in_values(formula, content)
@@ -62,7 +62,7 @@ def _read_statuses(output: bytes) -> list[str]:
 
 def read_claims(output: bytes, exit_code: int | None) -> set[str]:
     """Read everything that an output and an exit code claim about a formula."""
-    return {*_read_statuses(output), *([_ANSWER_OF_EXIT_CODE[exit_code]] if exit_code in _ANSWER_OF_EXIT_CODE else [])}
+    return {*_read_statuses(output), *([_ANSWERS[exit_code]] if exit_code in _ANSWERS else [])}
 
 
 def read_answer(output: bytes, exit_code: int | None) -> str | None:

@@ -28,8 +28,8 @@ class CalibrationBin(NamedTuple):
 def calibrate(rounds: Iterable[Round], outside: bool) -> list[CalibrationBin]:
     """Sort the predictions of all rounds into ten bins of equal width; empty bins are left out."""
     every = np.array([pair for one in rounds for pair in _predict(one, outside)], dtype=np.float64).reshape(-1, 2)
-    places = np.minimum((every[:, 0] * _BINS).astype(np.int64), _BINS - 1)
-    return [_bin(place, every[places == place]) for place in np.unique(places).tolist()]
+    positions = np.minimum((every[:, 0] * _BINS).astype(np.int64), _BINS - 1)
+    return [_bin(position, every[positions == position]) for position in np.unique(positions).tolist()]
 
 
 def _predict(past: Round, outside: bool) -> list[tuple[float, bool]]:
@@ -49,7 +49,7 @@ def _predict(past: Round, outside: bool) -> list[tuple[float, bool]]:
     return [(chance, name == past.winner) for chance, name in zip(predicted, participants, strict=True)]
 
 
-def _bin(place: int, pairs: Floats) -> CalibrationBin:
+def _bin(position: int, pairs: Floats) -> CalibrationBin:
     predicted, observed = pairs.mean(axis=0).tolist()
     error = math.sqrt(observed * (1.0 - observed) / len(pairs))
-    return CalibrationBin(place / _BINS, (place + 1) / _BINS, len(pairs), predicted, observed, error)
+    return CalibrationBin(position / _BINS, (position + 1) / _BINS, len(pairs), predicted, observed, error)

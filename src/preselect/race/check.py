@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from preselect.errors import InputError
-from preselect.race.answers import SATISFIABLE, UNSATISFIABLE, make_check, read_claims
+from preselect.race.answers import SATISFIABLE, UNSATISFIABLE, make_answer_check, read_claims
 from preselect.race.instance_features import Instance
 from preselect.race.pool import Arm, Pool
-from preselect.race.supervision import Finish, Status, Supervision
+from preselect.race.result import Finish
+from preselect.race.supervision import Status, Supervision
 from preselect.sat import dimacs
 
 _WITH_MODEL = dimacs.Formula.of(3, [[1, -2], [2, 3], [-1, -3]])
@@ -87,7 +88,7 @@ def _claims(finish: Finish, answer: str) -> bool:
 
 
 def _check(pool: Pool, name: str, instance: Instance, folder: Path) -> tuple[ArmCheck, Finish]:
-    racers, check = [pool.make_racer(name, instance.path, pool.seed)], make_check(pool, instance)
+    racers, check = [pool.make_racer(name, instance.path, pool.seed)], make_answer_check(pool, instance)
     result = Supervision(racers, pool.limits, folder=folder, seed=pool.seed, check=check).run()
     finish = result.finishes[0]
     problem = _describe_problem(pool.arms[name], finish, pool.limits.seconds)

@@ -26,11 +26,12 @@ import numpy as np
 from preselect.arguments import number
 from preselect.errors import InputError
 from preselect.files import read_text
-from preselect.race.pool import FeatureSource, fill
+from preselect.race.pool import FeatureSource
+from preselect.race.pool_values import fill
 from preselect.sat import dimacs
 from preselect.sat import features as satzilla
 
-Values = dict[str, float | None]
+FeatureValues = dict[str, float | None]
 
 _MAX_OUTPUT = 1_000_000  # bytes that a command may print
 _MAX_ERRORS = 1000  # bytes of its standard error that are kept
@@ -54,7 +55,7 @@ class Instance:
 class InstanceFeatures(NamedTuple):
     """The features of an instance, the seconds that it took to get them, and why they are unavailable, if they are."""
 
-    values: Values | None
+    values: FeatureValues | None
     seconds: float
     error: InputError | None = None
 
@@ -63,7 +64,7 @@ def measure_features(source: FeatureSource, instance: Instance) -> InstanceFeatu
     """Compute an instance's features and measure the time; raises an InputError only for an unreadable formula."""
     start = monotonic()
     try:
-        values = compute_features(source, instance)
+        values = _collect_features(source, instance)
     except InputError as error:
         if source.kind == "sat":
             _ = instance.formula
@@ -71,8 +72,8 @@ def measure_features(source: FeatureSource, instance: Instance) -> InstanceFeatu
     return InstanceFeatures(values, monotonic() - start)
 
 
-def compute_features(source: FeatureSource, instance: Instance) -> Values:
-    """Compute an instance's features, None for missing ones; an InputError says why that is impossible."""
+def _collect_features(source: FeatureSource, instance: Instance) -> FeatureValues:
+    """Compute or look up an instance's features, None for missing ones; an InputError says why that is impossible."""
     return _WAYS[source.kind](source, instance)
 
 
@@ -86,7 +87,7 @@ def list_feature_names(source: FeatureSource) -> tuple[str, ...] | None:
     return tuple(name for name in names if source.clause_graph or name not in _CLAUSE_GRAPH)
 
 
-def _compute_none(source: FeatureSource, instance: Instance) -> Values:  # noqa: ARG001  # as the others in _WAYS
+def _compute_none(source: FeatureSource, instance: Instance) -> FeatureValues:  # noqa: ARG001  # as the others in _WAYS
     return {}
 
 
@@ -101,7 +102,7 @@ print(json.dumps(compute_features(read_formula(sys.argv[1]), clause_graph=sys.ar
 """
 
 
-def _compute_sat(source: FeatureSource, instance: Instance) -> Values:
+def _compute_sat(source: FeatureSource, instance: Instance) -> FeatureValues:
     """Compute SAT features here if they will surely be in time, otherwise in a process that can be killed.
 
     The time to read the formula is not limited, because checking answers needs the formula anyway.
@@ -131,12 +132,12 @@ def _count_steps(formula: dimacs.Formula, clause_graph: bool) -> float:
 # --- a command --------------------------------------------------------------------------------------------------------
 
 
-def _compute_by_command(source: FeatureSource, instance: Instance) -> Values:
+def _compute_by_command(source: FeatureSource, instance: Instance) -> FeatureValues:
     command = fill(source.command, {"instance": fspath(instance.path.absolute())})
     return _ask_program(command, source.seconds, f"the features command {shlex.join(command)}")
 
 
-def _ask_program(command: Sequence[str], seconds: float, name: str) -> Values:
+def _ask_program(command: Sequence[str], seconds: float, name: str) -> FeatureValues:
     exit_code, output, errors = _run(command, seconds, name)
     if exit_code:
         lines = errors.decode(errors="replace").strip().splitlines() or ["it printed nothing to standard error"]
@@ -144,7 +145,7 @@ def _ask_program(command: Sequence[str], seconds: float, name: str) -> Values:
     return _parse_numbers(output, name)
 
 
-def _parse_numbers(output: bytes, name: str) -> Values:
+def _parse_numbers(output: bytes, name: str) -> FeatureValues:
     try:
         found = json.loads(output.decode(), parse_constant=_refuse_constant, object_pairs_hook=_require_distinct_keys)
         if not isinstance(found, dict):
@@ -228,7 +229,7 @@ def _has_exited(pid: int) -> bool:
 _Table = tuple[tuple[str, ...], dict[str, tuple[float | None, ...]]]
 
 
-def _look_up(source: FeatureSource, instance: Instance) -> Values:
+def _look_up(source: FeatureSource, instance: Instance) -> FeatureValues:
     names, rows = _read_table(source)
     for name in (fspath(instance.path), fspath(instance.path.absolute()), instance.path.name):
         if name in rows:
@@ -258,12 +259,12 @@ def _parse_table(file: Path, _modified: int) -> _Table:
             f"{file}, line 1: {shown!r:.80} must name the instance column and the features, all differently"
         )
     rows: dict[str, tuple[float | None, ...]] = {}
-    for place, line in enumerate(lines, start=2):
+    for position, line in enumerate(lines, start=2):
         if len(line) != len(header):
-            raise InputError(f"{file}, line {place}: {len(line)} values, but the header has {len(header)} names")
+            raise InputError(f"{file}, line {position}: {len(line)} values, but the header has {len(header)} names")
         if line[0] in rows:
-            raise InputError(f"{file}, line {place}: there is another line for {line[0]!r:.80}; remove one of them")
-        rows[line[0]] = tuple(_parse_cell(cell, f"{file}, line {place}") for cell in line[1:])
+            raise InputError(f"{file}, line {position}: there is another line for {line[0]!r:.80}; remove one of them")
+        rows[line[0]] = tuple(_parse_cell(cell, f"{file}, line {position}") for cell in line[1:])
     return tuple(header[1:]), rows
 
 
@@ -279,7 +280,7 @@ def _parse_cell(text: str, where: str) -> float | None:
     return value
 
 
-_WAYS: dict[str, Callable[[FeatureSource, Instance], Values]] = {
+_WAYS: dict[str, Callable[[FeatureSource, Instance], FeatureValues]] = {
     "sat": _compute_sat,
     "command": _compute_by_command,
     "csv": _look_up,

@@ -1,23 +1,73 @@
 """A pool: the arms that may race, how many at a time, their limits, and what counts as an answer.
 
-`read_pool` in `preselect.race.pool_file` reads a pool from its file. An `Arm` is a command with placeholders; on an
-instance it becomes a `Racer`, a command that is ready to run.
+An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a command that is ready to run.
+
+`read_pool` reads a pool from its file. It is TOML; only `[arms.NAME]` with a `command` is required:
+
+    k = 2                            # racers per instance
+    policy = "newton(outside=True)"  # how to choose them; see `preselect policies`
+    seed = 0
+    journal = "pool.journal"         # in the folder of the pool file
+
+    [limits]
+    seconds = 60                     # per race
+    memory = 4000                    # MB per racer; unlimited if left out
+    output = 64                      # MB of output per racer
+
+    [features]
+    from = "sat"                     # features of an instance: "sat", "command", "csv" or "none"
+    clause_graph = false             # true adds costly SAT features
+    seconds = 10                     # time to compute the features
+
+    [success]                        # what counts as an answer; [arms.NAME.success] overrides it for one arm
+    exit_codes = [10, 20]            # or: pattern = "^s (UN)?SATISFIABLE"
+    verifier = "model"               # or "none", or a command such as ["drat-check", "{instance}", "{output}"]
+
+    [arms.cadical]
+    command = ["cadical", "-q", "--seed={seed}", "{instance}"]
+    features = { cdcl = 1, local_search = 0 }
+    environment = { OMP_NUM_THREADS = "1" }
+
+`{instance}`, `{seed}` and `{timeout}` (the time limit in whole seconds, rounded up) are replaced within an argument. No
+shell is involved, so an argument is never split. The paths of the journal, of a CSV file and of programs with a slash
+are relative to the pool file. Error messages name the file, the key and what to write.
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from preselect.arguments import integer, number
+from preselect.arguments import integer, number, one_of
 from preselect.errors import InputError
+from preselect.files import read_text
+from preselect.policies import registry
+from preselect.race.pool_values import (
+    PLACEHOLDERS,
+    Table,
+    check_keys,
+    fill,
+    get_table,
+    read_boolean,
+    read_command,
+    read_exit_codes,
+    read_integer,
+    read_pattern,
+    read_positive,
+    read_string,
+    read_variable,
+    read_verifier,
+)
 from preselect.race.supervision import Limits, Racer
 
-PLACEHOLDERS = ("instance", "seed", "timeout")
-
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_POOL_KEYS = ("k", "policy", "seed", "journal", "limits", "features", "success", "arms")
+_LIMIT_KEYS = ("seconds", "memory", "output")
+_SUCCESS_KEYS = ("exit_codes", "pattern", "verifier")
+_ARM_KEYS = ("command", "features", "environment", "success")
+_KEYS_OF_SOURCE = {"sat": ("clause_graph",), "command": ("command",), "csv": ("file",), "none": ()}
 
 
 @dataclass(frozen=True)
@@ -126,7 +176,7 @@ class Pool:
 
     def override(self, *, k: int | None = None, seconds: float | None = None) -> "Pool":
         """Return the pool with another number of racers or another time limit, where one is given."""
-        chosen = self.k if k is None else check_k(integer(k, "k", 1), len(self.arms))
+        chosen = self.k if k is None else _check_k(integer(k, "k", 1), len(self.arms))
         return replace(self, k=chosen, limits=self._limit(self.limits.seconds if seconds is None else seconds))
 
     def shorten(self, seconds: float) -> "Pool":
@@ -156,26 +206,134 @@ class Pool:
         )
 
 
-def check_k(k: int, arms: int) -> int:
+def read_pool(path: str | PathLike[str]) -> Pool:
+    """Read a pool file.
+
+    Parameters
+    ----------
+    path : str or path
+        A TOML file. Anything wrong in it is an InputError that names the file, the key and what to write.
+    """
+    source = Path(path)
+    content = _parse(source)
+    try:
+        return _read_pool(source, content)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _parse(path: Path) -> Table:
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        line_number = line[1] if line else text.count("\n") + 1
+        raise InputError(f"{path}, line {line_number}: not valid TOML: {message or error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: values are nested too deeply") from None
+
+
+# --- the tables of the file -------------------------------------------------------------------------------------------
+
+
+def _read_pool(path: Path, content: Table) -> Pool:
+    check_keys(content, "", _POOL_KEYS)
+    folder = path.absolute().parent
+    features = _read_features(get_table(content, "features"), folder)
+    default = Success(verifier="model" if features.kind == "sat" else "none")
+    success = _read_success(get_table(content, "success"), "success", default, folder)
+    arms = _read_arms(get_table(content, "arms"), success, folder)
+    policy = read_string(content.get("policy", registry.RACING), "policy")
+    registry.parse(policy)
+    return Pool(
+        path=path,
+        arms=arms,
+        k=_check_k(read_integer(content.get("k", min(2, len(arms))), "k", 1), len(arms)),
+        policy=policy,
+        seed=read_integer(content.get("seed", 0), "seed", 0),
+        journal=folder / read_string(content.get("journal", path.with_suffix(".journal").name), "journal"),
+        limits=_read_limits(get_table(content, "limits")),
+        features=features,
+    )
+
+
+def _read_limits(table: Table) -> Limits:
+    check_keys(table, "limits.", _LIMIT_KEYS)
+    return Limits(**{key: read_positive(value, f"limits.{key}") for key, value in table.items()})
+
+
+def _read_features(table: Table, folder: Path) -> FeatureSource:
+    if not table:
+        return FeatureSource()
+    check_keys(table, "features.", ("from", "seconds", *(key for keys in _KEYS_OF_SOURCE.values() for key in keys)))
+    kind = _read_kind(table)
+    _check_keys_of_source(table, kind)
+    return FeatureSource(
+        kind=kind,
+        clause_graph=read_boolean(table.get("clause_graph", False), "features.clause_graph"),
+        command=read_command(table["command"], "features.command", folder, ("instance",)) if kind == "command" else (),
+        file=folder / read_string(table["file"], "features.file") if kind == "csv" else None,
+        seconds=read_positive(table.get("seconds", FeatureSource.seconds), "features.seconds"),
+    )
+
+
+def _read_kind(table: Table) -> str:
+    if "from" not in table:
+        raise InputError(f"features.from is missing; use {' or '.join(map(repr, _KEYS_OF_SOURCE))}")
+    return one_of(table["from"], "features.from", tuple(_KEYS_OF_SOURCE))
+
+
+def _check_keys_of_source(table: Table, kind: str) -> None:
+    for owner, keys in _KEYS_OF_SOURCE.items():
+        for key in keys:
+            if key in table and owner != kind:
+                raise InputError(f'features.{key} is for from = "{owner}", but from = "{kind}"; remove it')
+            if key not in table and owner == kind and key != "clause_graph":
+                raise InputError(f'features.{key} is missing; from = "{kind}" needs it')
+
+
+def _read_success(table: Table, name: str, default: Success, folder: Path) -> Success:
+    check_keys(table, f"{name}.", _SUCCESS_KEYS)
+    if "exit_codes" in table and "pattern" in table:
+        raise InputError(f"{name} has both exit_codes and pattern; remove one of them")
+    found = default
+    if "exit_codes" in table:
+        found = replace(found, exit_codes=read_exit_codes(table["exit_codes"], f"{name}.exit_codes"), pattern=None)
+    if "pattern" in table:
+        found = replace(found, pattern=read_pattern(table["pattern"], f"{name}.pattern"))
+    if "verifier" in table:
+        found = replace(found, verifier=read_verifier(table["verifier"], f"{name}.verifier", folder))
+    return found
+
+
+def _read_arms(table: Table, success: Success, folder: Path) -> dict[str, Arm]:
+    if not table:
+        raise InputError("there are no arms; add a table [arms.NAME] with a command")
+    for name in table:
+        if not (name and name.isprintable()):
+            raise InputError(f"the arm name {name!r:.80} is empty or has unprintable characters; choose another")
+    return {name: _read_arm(get_table(table, name, "arms."), name, success, folder) for name in table}
+
+
+def _read_arm(table: Table, name: str, success: Success, folder: Path) -> Arm:
+    prefix = f"arms.{name}."
+    check_keys(table, prefix, _ARM_KEYS)
+    if "command" not in table:
+        raise InputError(f'{prefix}command is missing; add command = ["program", "{{instance}}"]')
+    features, environment = get_table(table, "features", prefix), get_table(table, "environment", prefix)
+    return Arm(
+        name=name,
+        command=read_command(table["command"], f"{prefix}command", folder, PLACEHOLDERS),
+        features={key: number(value, f"{prefix}features.{key}") for key, value in features.items()},
+        environment={key: read_variable(key, value, f"{prefix}environment") for key, value in environment.items()},
+        success=_read_success(get_table(table, "success", prefix), f"{prefix}success", success, folder),
+    )
+
+
+def _check_k(k: int, arms: int) -> int:
     """Return k if there are that many arms."""
     if k > arms:
         raise InputError(f"k={k}, but there {'is only 1 arm' if arms == 1 else f'are only {arms} arms'}")
     return k
-
-
-def fill(command: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """Replace the placeholders in a command; placeholders inside the values stay as they are.
-
-    >>> fill(["solve", "--seed={seed}", "{instance}"], {"seed": "1", "instance": "a {seed}.cnf"})
-    ('solve', '--seed=1', 'a {seed}.cnf')
-    """
-    return tuple(_PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), argument) for argument in command)
-
-
-def find_placeholders(command: Sequence[str]) -> list[str]:
-    """Find the names of all placeholders in a command.
-
-    >>> find_placeholders(["solve", "--seed={seed}", "{instance}"])
-    ['seed', 'instance']
-    """
-    return [name for argument in command for name in _PLACEHOLDER.findall(argument)]

@@ -15,16 +15,18 @@ from preselect.errors import InputError
 from preselect.policies import Policy
 from preselect.preselector import Preselector
 from preselect.race.calibration import calibrate
-from preselect.race.drawing import draw_calibration, draw_plays_and_wins, draw_times
-from preselect.race.summary import LEAST_RACES, Knowledge, KnownTime, RaceSummary, SingleArm, summarize_races
+from preselect.race.figures import draw_calibration, draw_plays_and_wins, draw_times
+from preselect.race.result import Knowledge, KnownTime
+from preselect.race.summary import MIN_RACES, RaceSummary, SingleArm, summarise_races
+from preselect.race.supervision import Status
 from preselect.reports.html import Cell, render, write_page
 from preselect.reports.weights import Weights, read_weights
 from preselect.store import Journal, Learner, read_rounds
 
-_MOST_COLUMNS = 12  # context features in the table of weights
-_MOST_ROWS = 30  # arms there
+_MAX_COLUMNS = 12  # context features in the table of weights
+_MAX_ROWS = 30  # arms there
 _LONGEST = 10  # races
-_ALWAYS_SHOWN = ["crashed", "wrong answer", "timeout"]
+_ALWAYS_SHOWN = [Status.CRASHED, Status.WRONG_ANSWER, Status.TIMEOUT]
 _HOW = {Knowledge.EXACT: "won", Knowledge.AT_LEAST: "at least", Knowledge.LIMIT: "failed, limit"}
 
 _Values = dict[str, Any]  # for the template
@@ -75,7 +77,7 @@ def _read_history(path: Path) -> _History:
             until=journal.about.created if last is None else last.at,
             about=journal.about.description,
             preselector=Learner(journal).preselector,  # not closed, because closing would write a snapshot
-            summary=summarize_races(read_rounds(journal)),
+            summary=summarise_races(read_rounds(journal)),
         )
 
 
@@ -151,7 +153,7 @@ def _describe_times(history: _History) -> _Values:
     return {
         "curves": summary.trace_arms(),
         "single_arms": [_single_row(one) for one in singles],
-        "least_races": LEAST_RACES,
+        "min_races": MIN_RACES,
         "best": best,
         "best_race_time": best and _format_duration(best.race_seconds),
         "best_alone_time": best and _format_duration(best.alone_seconds),
@@ -193,7 +195,7 @@ def _describe_weights(history: _History) -> _Values:
     found = read_weights(history.preselector)
     if found is None:
         return {"weights": None, "policy": history.preselector.policy.kind}
-    shown = found.keep(history.rank_arms()[:_MOST_ROWS], most=_MOST_COLUMNS)
+    shown = found.keep(history.rank_arms()[:_MAX_ROWS], most=_MAX_COLUMNS)
     return {
         "weights": shown,
         "weight_rows": _weight_rows(shown),
@@ -219,7 +221,7 @@ def _describe_arms(history: _History) -> _Values:
         history.summary.count_statuses(),
         history.summary.list_winning_times(),
     )
-    seen = {status for of_arm in ended.values() for status in of_arm} - {"won", *_ALWAYS_SHOWN}
+    seen = {status for of_arm in ended.values() for status in of_arm} - {Status.WON, *_ALWAYS_SHOWN}
     statuses = [*_ALWAYS_SHOWN, *sorted(seen)] if ended else []
     rows = [
         [arm, counts.plays[arm], counts.wins[arm], _format_share(counts.wins[arm], counts.plays[arm]),

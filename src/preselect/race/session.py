@@ -15,13 +15,18 @@ import numpy as np
 from preselect.errors import InputError, JournalError, PreselectError
 from preselect.outcomes import NoWinner, Void
 from preselect.preselector import Preselector
-from preselect.race.answers import make_check
-from preselect.race.instance_features import Instance, InstanceFeatures, Values, list_feature_names, measure_features
-from preselect.race.pool import Arm, Pool
-from preselect.race.pool_file import read_pool
-from preselect.race.result import RaceResult
+from preselect.race.answers import make_answer_check, read_answer
+from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiting, run_blocking
+from preselect.race.instance_features import (
+    FeatureValues,
+    Instance,
+    InstanceFeatures,
+    list_feature_names,
+    measure_features,
+)
+from preselect.race.pool import Arm, Pool, read_pool
+from preselect.race.result import RaceResult, SupervisionResult
 from preselect.race.supervision import Status, Supervision, Watch
-from preselect.race.waiting import BLOCKING, EVENT_LOOP, Waiting, run_blocking
 from preselect.store import Entry, Learner
 
 
@@ -106,8 +111,7 @@ class RaceSession:
             entry = self._choose(instance, features)
             with self._void_on_error(entry):
                 ended = await self._prepare(instance, entry, watch).run_in(waiting)
-                warning = None if features.error is None else f"raced without features: {features.error}"
-                result = RaceResult.of(path, entry, ended, feature_seconds=features.seconds, warning=warning)
+                result = _describe_result(instance, features, entry, ended)
             self._learn(entry, result)
             return result
 
@@ -156,7 +160,7 @@ class RaceSession:
             pool.limits,
             folder=self._folder,
             seed=int(seed),
-            check=make_check(pool, instance),
+            check=make_answer_check(pool, instance),
             watch=watch,
             level=self.level,
         )
@@ -174,7 +178,7 @@ class RaceSession:
 
     def _learn(self, entry: Entry, result: RaceResult) -> None:
         limit = self.pool.limits.seconds
-        details, after = result.describe(limit), result.seconds / limit
+        details, after = result.to_details(limit), result.seconds / limit
         assert self._learner is not None
         if result.void is not None:
             self._learner.learn(entry, outcome=Void(), details=details)
@@ -265,7 +269,23 @@ async def race_async(
         return await session.run_async(instance, watch=watch)
 
 
-def _make_preselector(pool: Pool, values: Values) -> Preselector:
+def _describe_result(
+    instance: Instance, features: InstanceFeatures, entry: Entry, ended: SupervisionResult
+) -> RaceResult:
+    output = ended.read_output()
+    return RaceResult(
+        **vars(ended),
+        instance=instance.path,
+        number=entry.number,
+        chosen=entry.decision.names,
+        answer=read_answer(output, ended.exit_code),
+        output=output,
+        feature_seconds=features.seconds,
+        warning=None if features.error is None else f"raced without features: {features.error}",
+    )
+
+
+def _make_preselector(pool: Pool, values: FeatureValues) -> Preselector:
     arms = {name: arm.features for name, arm in pool.arms.items()}
     return Preselector(arms, context=values, policy=pool.policy, seed=pool.seed)
 

@@ -5,7 +5,7 @@
 - A race is void if something other than its racers failed. Void races are counted, and left out of every time.
 - Racing time is the wall-clock time of races with and without a winner. The time for computing features is added up
   over the same races, shown separately, and part of no comparison.
-- What a race tells of the time that an arm needs alone: its own time if it won; at least the time of the race if it
+- What a race tells about the time that an arm needs alone: its own time if it won; at least the time of the race if it
   was stopped or came late; the time limit if it failed, whether in time, memory or answer. Of arms that were not chosen
   or could not be started, and of void races, nothing is known.
 - An arm alone is compared with the solved races in which its time is known. The difference is what racing saved at
@@ -16,94 +16,25 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.race.supervision import Status
+from preselect.race.result import Knowledge, KnownTime, PastRace
 from preselect.store.apply import NO_WINNER, RANKING, VOID, WINNER
 from preselect.store.rounds import Round, RoundCounts, count_rounds
 
-LEAST_RACES = 5  # in which an arm's time must be known before it may be called the best single arm
+MIN_RACES = 5  # in which an arm's time must be known before it may be called the best single arm
 
-_MOST_CURVES = 12  # that a reader can tell apart in one figure
-
-
-class Knowledge(StrEnum):
-    """How much a race tells of the time that an arm needs: all of it, a lower bound, or that it failed."""
-
-    EXACT = "exact"
-    AT_LEAST = "at least"
-    LIMIT = "limit"
-
-
-class KnownTime(NamedTuple):
-    """What a race tells of the time that one arm needs."""
-
-    seconds: float
-    how: Knowledge
-
-
-@dataclass(frozen=True)
-class PastRace:
-    """A round with what its details say of a race; what they do not say is None, or empty.
-
-    `statuses` and `times` are those of the racers, by name.
-    """
-
-    round: Round
-    seconds: float | None
-    feature_seconds: float | None
-    limit: float | None
-    statuses: Mapping[str, str]
-    times: Mapping[str, float | None]
-
-    @classmethod
-    def of(cls, past: Round) -> Self:
-        """Read the details of a round; those that are not about races are passed over."""
-        details = past.details
-        racers = {name: _as_mapping(racer) for name, racer in _as_mapping(details.get("racers")).items()}
-        return cls(
-            round=past,
-            seconds=_as_seconds(details.get("seconds")),
-            feature_seconds=_as_seconds(details.get("feature_seconds")),
-            limit=_as_seconds(details.get("limit")),
-            statuses={name: str(racer["status"]) for name, racer in racers.items() if "status" in racer},
-            times={name: _as_seconds(racer.get("seconds")) for name, racer in racers.items()},
-        )
-
-    @property
-    def is_solved(self) -> bool:
-        """Whether there was a right answer."""
-        return self.round.kind in (WINNER, RANKING)
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether its time counts: it has ended, and is not void."""
-        return self.is_solved or self.round.kind == NO_WINNER
-
-    def known_time(self, arm: str) -> KnownTime | None:
-        """What is known of the time that an arm needs; None if nothing is."""
-        status = self.statuses.get(arm)
-        if self.seconds is None or not self.is_timed:
-            return None
-        if status == Status.WON:
-            own = self.times[arm]
-            return KnownTime(self.seconds if own is None else own, Knowledge.EXACT)
-        if status in Status.BEATEN:
-            return KnownTime(self.seconds, Knowledge.AT_LEAST)
-        if status in Status.FAILED:
-            return KnownTime(max(self.seconds, self.limit or 0.0), Knowledge.LIMIT)
-        return None
+_MAX_CURVES = 12  # that a reader can tell apart in one figure
 
 
 class _Pairing(NamedTuple):
-    """A solved race beside what it tells of an arm; `place` counts all races of the summary from 1."""
+    """A solved race beside what it tells about an arm; `position` counts all races of the summary from 1."""
 
-    place: int
+    position: int
     race: PastRace
     known: KnownTime
 
@@ -146,7 +77,7 @@ class ArmCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class RaceSummary:
-    """Races in order, and what they add up to; the module says what is counted how."""
+    """Races in order, and what they add up to; the counting rules are in the module docstring."""
 
     races: Sequence[PastRace]
     counts: RoundCounts
@@ -180,20 +111,20 @@ class RaceSummary:
     def single_arms(self) -> Mapping[str, SingleArm]:
         """By name: each arm that can be compared with solved races."""
         pairings: dict[str, list[_Pairing]] = defaultdict(list)
-        for place, race in enumerate(self.races, start=1):
+        for position, race in enumerate(self.races, start=1):
             for arm in race.round.chosen if race.is_solved else ():
                 known = race.known_time(arm)
                 if known is not None:
-                    pairings[arm].append(_Pairing(place, race, known))
+                    pairings[arm].append(_Pairing(position, race, known))
         return {arm: SingleArm(arm, found) for arm, found in pairings.items()}
 
     def find_best_single(self) -> SingleArm | None:
-        """Give the arm that won most, of those known from enough races; of equals, the one with the smaller mean.
+        """Find the arm that won most, of those known from enough races; ties go to the smaller mean.
 
         The smallest mean alone would not do: many known times are lower bounds, which are small for losers of quick
         races.
         """
-        enough = [one for one in self.single_arms.values() if len(one.pairings) >= LEAST_RACES]
+        enough = [one for one in self.single_arms.values() if len(one.pairings) >= MIN_RACES]
         return min(enough, key=lambda one: (-one.wins, one.alone_seconds / len(one.pairings)), default=None)
 
     def count_statuses(self) -> Mapping[str, Counter[str]]:
@@ -214,7 +145,7 @@ class RaceSummary:
     def trace_arms(self) -> list[ArmCurve]:
         """Follow plays and wins of the arms played most, one curve each, and of all others together."""
         played = [arm for arm, _ in self.counts.plays.most_common()]
-        single = played if len(played) <= _MOST_CURVES else played[: _MOST_CURVES - 1]
+        single = played if len(played) <= _MAX_CURVES else played[: _MAX_CURVES - 1]
         others = set(played) - set(single)
         curves = [self._curve(arm, {arm}) for arm in single]
         return [*curves, self._curve(f"{len(others)} other arms", others)] if others else curves
@@ -225,21 +156,12 @@ class RaceSummary:
         return ArmCurve(name, len(arms), plays, np.cumsum([one.winner in arms for one in rounds]))
 
 
-def summarize_races(rounds: Iterable[Round]) -> RaceSummary:
+def summarise_races(rounds: Iterable[Round]) -> RaceSummary:
     """Add up races, given as the rounds of their journal."""
-    races = [PastRace.of(one) for one in rounds]
+    races = [PastRace.from_details(one) for one in rounds]
     return RaceSummary(races, count_rounds(race.round for race in races))
 
 
 def _add_up(seconds: Iterable[float | None]) -> float | None:
     known = [one for one in seconds if one is not None]
     return math.fsum(known) if known else None
-
-
-def _as_mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _as_seconds(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and 0.0 <= value < math.inf else None

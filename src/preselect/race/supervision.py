@@ -5,115 +5,43 @@ events and checks answers. When the client ends in whatever way, the supervisor'
 supervisor ends the race.
 """
 
+import math
+import os
 import random
 import re
 import secrets
+import select
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 from preselect.arguments import integer, number
 from preselect.errors import InputError
-from preselect.race.supervisor.containment import NAMESPACE, SUBREAPER
-from preselect.race.supervisor.messages import decode
-from preselect.race.supervisor.racer import Limits, Racer, Status
-from preselect.race.supervisor_process import SupervisorProcess
-from preselect.race.waiting import BLOCKING, EVENT_LOOP, Waiting, run_blocking
+from preselect.race import supervisor
+from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiting, run_blocking
+from preselect.race.result import Finish, Standing, SupervisionResult
+from preselect.race.supervisor.children import KILLING_SECONDS, MARK
+from preselect.race.supervisor.messages import from_line, to_line
+from preselect.race.supervisor.processes import kill_marked
+from preselect.race.supervisor.racer import NAMESPACE, SUBREAPER, Limits, Racer, Status
 
-__all__ = [
-    "LEVELS",
-    "Check",
-    "Finish",
-    "Limits",
-    "Racer",
-    "Standing",
-    "Status",
-    "Supervision",
-    "SupervisionResult",
-    "Watch",
-]
+__all__ = ["LEVELS", "AnswerCheck", "Limits", "Racer", "Status", "Supervision", "Watch"]
 
 LEVELS = (NAMESPACE, SUBREAPER)
 
 _TICK_SECONDS = 0.25
+_PATIENCE_SECONDS = 20.0  # beyond the end of the race; more than the supervisor allows itself for killing
 
+# imported rather than run as a script, so that Python caches its bytecode
+_START = "import os, sys; sys.path.append(sys.argv[1]); from supervisor.main import main; main(); os._exit(0)"
+_PARENT_FOLDER = str(Path(supervisor.__file__).parents[1])
 
-class Finish(NamedTuple):
-    """How one racer ended.
-
-    Parameters
-    ----------
-    name : str
-        The racer's name.
-    status : str
-        One of the statuses of `Status`.
-    seconds : float
-        Wall-clock time from the start of the race to the racer's end.
-    cpu_seconds : float
-        CPU time of all its processes.
-    exit_code : int or None
-        None if a signal ended it, or if it was not started.
-    signal : int or None
-        The signal that ended it.
-    detail : str
-        More about the status; may be empty.
-    output, errors : Path
-        Where its standard output and standard error are, until the next race overwrites them.
-    """
-
-    name: str
-    status: str
-    seconds: float
-    cpu_seconds: float
-    exit_code: int | None
-    signal: int | None
-    detail: str
-    output: Path
-    errors: Path
-
-
-class Standing(NamedTuple):
-    """How a racer stands during the race.
-
-    Parameters
-    ----------
-    name : str
-        The racer's name.
-    status : str or None
-        One of the statuses of `Status`; None while it runs or its answer is being verified.
-    seconds : float
-        Time since the start of the race, or from there to the racer's end.
-    answered : bool
-        Whether it has answered.
-    """
-
-    name: str
-    status: str | None
-    seconds: float
-    answered: bool
-
-
-Check = Callable[[Racer, Path, int], str | None]
+AnswerCheck = Callable[[Racer, Path, int], str | None]
 Watch = Callable[[list[Standing]], object]
-
-
-@dataclass(frozen=True)
-class SupervisionResult:
-    """How a race of commands ended.
-
-    `seconds` is the time from the start of the racers to the winner's exit, or to the end of the race. `tie` says
-    whether others answered within milliseconds of the winner. `infrastructure` says what failed that was not the fault
-    of a racer, if anything did.
-    """
-
-    winner: str | None
-    tie: bool
-    seconds: float
-    finishes: tuple[Finish, ...]
-    level: str
-    infrastructure: str | None
 
 
 class Supervision:
@@ -145,7 +73,7 @@ class Supervision:
         *,
         folder: Path,
         seed: int = 0,
-        check: Check | None = None,
+        check: AnswerCheck | None = None,
         watch: Watch | None = None,
         level: str | None = None,
     ) -> None:
@@ -167,15 +95,15 @@ class Supervision:
         return await self.run_in(EVENT_LOOP)
 
     async def run_in(self, waiting: Waiting) -> SupervisionResult:
-        """Run the race, waiting as asked to."""
-        process = SupervisorProcess(self.folder, self.token)
+        """Run the race, waiting as told by `waiting`."""
+        process = _SupervisorProcess(self.folder, self.token)
         progress = _Progress(self.racers, self.folder, process)
         try:
             process.start(self._specify())
             while not progress.is_over:
-                for place in progress.receive(await waiting.read(process.events, _TICK_SECONDS)):
-                    error = await waiting.call(self._check_answer, place, progress.exit_codes[place])
-                    process.send({"verdict": [place, error is None, str(error)]})
+                for position in progress.receive(await waiting.read(process.events, _TICK_SECONDS)):
+                    error = await waiting.call(self._check_answer, position, progress.exit_codes[position])
+                    process.send({"verdict": [position, error is None, str(error)]})
                 if self.watch:
                     self.watch(progress.get_standings())
         finally:
@@ -195,15 +123,15 @@ class Supervision:
             "client_checks": self.check is not None,
         }
 
-    def _check_answer(self, place: int, exit_code: int) -> str | None:
+    def _check_answer(self, position: int, exit_code: int) -> str | None:
         assert self.check is not None  # otherwise the supervisor does not ask
-        return self.check(self.racers[place], self.folder / f"{place}.out", exit_code)
+        return self.check(self.racers[position], self.folder / f"{position}.out", exit_code)
 
 
 class _Progress:
-    """What is known of a race from the supervisor's events."""
+    """What is known about a race from the supervisor's events."""
 
-    def __init__(self, racers: Sequence[Racer], folder: Path, process: SupervisorProcess) -> None:
+    def __init__(self, racers: Sequence[Racer], folder: Path, process: "_SupervisorProcess") -> None:
         self.racers, self.folder, self.process = racers, folder, process
         self.is_over = False
         self.received = b""
@@ -217,14 +145,14 @@ class _Progress:
         self.unavailable: str | None = None
 
     def receive(self, data: bytes | None) -> list[int]:
-        """Handle what the supervisor has sent, None for nothing; return the racers whose answers are to be checked."""
+        """Handle what the supervisor has sent, None if nothing arrived; return the racers whose answers to check."""
         if data == b"":
             self._fail("the supervisor died")
         elif data is None and self.process.is_overdue:
             self.process.give_up()
             self._fail("the supervisor did not end the race in time")
         *lines, self.received = (self.received + (data or b"")).split(b"\n")
-        events = [decode(line) for line in lines]
+        events = [from_line(line) for line in lines]
         for event in events:
             self._handle(event)
         return [event["number"] for event in events if event["event"] == "verify"]
@@ -253,15 +181,15 @@ class _Progress:
 
     def get_standings(self) -> list[Standing]:
         """Return how all racers stand now."""
-        return [self._get_standing(place, racer) for place, racer in enumerate(self.racers)]
+        return [self._get_standing(position, racer) for position, racer in enumerate(self.racers)]
 
-    def _get_standing(self, place: int, racer: Racer) -> Standing:
-        report = self.reports.get(place)
-        seconds = report["seconds"] if report else self._get_seconds(place)
-        return Standing(racer.name, report["status"] if report else None, seconds, place in self.answered)
+    def _get_standing(self, position: int, racer: Racer) -> Standing:
+        report = self.reports.get(position)
+        seconds = report["seconds"] if report else self._get_seconds(position)
+        return Standing(racer.name, report["status"] if report else None, seconds, position in self.answered)
 
-    def _get_seconds(self, place: int) -> float:
-        return self.answered.get(place, self._get_elapsed())
+    def _get_seconds(self, position: int) -> float:
+        return self.answered.get(position, self._get_elapsed())
 
     def _get_elapsed(self) -> float:
         return 0.0 if self.start_time is None else time.monotonic() - self.start_time
@@ -276,7 +204,7 @@ class _Progress:
             winner=None if done["winner"] is None else self.racers[done["winner"]].name,
             tie=done["tie"],
             seconds=done["seconds"],
-            finishes=tuple(self._get_finish(place) for place in range(len(self.racers))),
+            finishes=tuple(self._get_finish(position) for position in range(len(self.racers))),
             level=self.level,
             infrastructure=done["infrastructure"],
         )
@@ -285,23 +213,112 @@ class _Progress:
         line = self.process.read_last_error()
         return (self.failure or "the supervisor died") + (f": {line:.300}" if line else "")
 
-    def _get_finish(self, place: int) -> Finish:
-        report = self.reports.get(place) or self._report_failure(place)
+    def _get_finish(self, position: int) -> Finish:
+        report = self.reports.get(position) or self._report_failure(position)
         return Finish(
-            name=self.racers[place].name,
+            name=self.racers[position].name,
             status=report["status"],
             seconds=report["seconds"],
             cpu_seconds=report["cpu_seconds"],
             exit_code=report["exit_code"],
             signal=report["signal"],
             detail=report["detail"],
-            output=self.folder / f"{place}.out",
-            errors=self.folder / f"{place}.err",
+            output=self.folder / f"{position}.out",
+            errors=self.folder / f"{position}.err",
         )
 
-    def _report_failure(self, place: int) -> dict[str, Any]:
-        return {"status": Status.INFRASTRUCTURE_ERROR, "seconds": self._get_seconds(place), "cpu_seconds": 0.0,
+    def _report_failure(self, position: int) -> dict[str, Any]:
+        return {"status": Status.INFRASTRUCTURE_ERROR, "seconds": self._get_seconds(position), "cpu_seconds": 0.0,
                 "exit_code": None, "signal": None, "detail": self._explain_failure()}  # fmt: skip
+
+
+class _SupervisorProcess:
+    """The supervisor of one race, whose processes are marked with a token."""
+
+    def __init__(self, folder: Path, token: str) -> None:
+        self.token = token
+        self.errors = folder / "supervisor.err"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.deadline = math.inf
+        self.is_hopeless = False
+
+    def start(self, specification: dict[str, Any]) -> None:
+        """Start the process and send it the specification of the race."""
+        with self._open_errors() as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-E", "-c", _START, _PARENT_FOLDER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        self.deadline = time.monotonic() + specification["limits"]["seconds"] + _PATIENCE_SECONDS
+        self.send(specification)
+
+    def _open_errors(self) -> BinaryIO:
+        folder = self.errors.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return self.errors.open("wb")
+        except OSError as error:
+            raise InputError(f"cannot write the race's files to {folder}: {error.strerror}") from None
+
+    @property
+    def events(self) -> int:
+        """The descriptor from which to read its events."""
+        assert self.process is not None and self.process.stdout is not None  # noqa: PT018
+        return self.process.stdout.fileno()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it should have ended the race long ago."""
+        return time.monotonic() > self.deadline
+
+    def give_up(self) -> None:
+        """Let `close` kill it without waiting."""
+        self.is_hopeless = True
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send it a message; does nothing if it has died, as the end of its events will show."""
+        assert self.process is not None and self.process.stdin is not None  # noqa: PT018
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(to_line(message))
+            self.process.stdin.flush()
+
+    def read_last_error(self) -> str:
+        """Read the last line of its standard error; an empty string if there is none."""
+        lines = self.errors.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def close(self) -> None:
+        """End the race if it is still going on; return when every process is dead."""
+        if self.process is None:
+            return
+        with self.process:
+            assert self.process.stdin is not None
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
+            self._wait_for_exit(self.process)
+        if self.process.returncode != 0:  # it may have been killed before it could kill the racers
+            kill_marked(f"{MARK}={self.token}.", KILLING_SECONDS)
+
+    def _wait_for_exit(self, process: "subprocess.Popen[bytes]") -> None:
+        deadline = time.monotonic() + (0.0 if self.is_hopeless else _PATIENCE_SECONDS)
+        with suppress(OSError):
+            _wait_on_pidfd(process.pid, deadline)  # Popen.wait polls, which would cost milliseconds
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _wait_on_pidfd(pid: int, deadline: float) -> None:
+    process, poll = os.pidfd_open(pid), select.poll()
+    try:
+        poll.register(process, select.POLLIN)
+        poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+    finally:
+        os.close(process)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

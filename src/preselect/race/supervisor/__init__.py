@@ -7,12 +7,12 @@ package alone on its path, which is why the modules import each other relatively
 | module      | what it holds                                                                        |
 |-------------|--------------------------------------------------------------------------------------|
 | messages    | how messages between the client and the supervisor are encoded                       |
+| system      | system calls that Python does not offer                                              |
 | processes   | processes as /proc shows them, and how to kill them                                  |
-| containment | two levels: a pid namespace for the race, or adoption of orphans by the supervisor   |
-| launching   | how a forked process becomes a racer, and the gate where racers wait for each other  |
-| children    | all processes of a race: which racer each belongs to, exits, killing until none left |
-| racer       | racers, limits, statuses, a racer's run, and which of several answers is first       |
-| race        | where the process begins, and the race: start, wait, verify, decide, end             |
+| children    | all processes of a race: how they start, which racer each belongs to, exits, killing |
+| racer       | what a race is given, racers and limits, and the statuses of racers                  |
+| race        | the race: start, wait, judge exits, verify, decide, end                              |
+| main        | where the process begins, and the two levels of containment                          |
 
 The specification of the race arrives on standard input, which then stays open. When it closes or says {"stop": True},
 or when the client dies, everything is killed. Events go to standard output; the last one is `done`.

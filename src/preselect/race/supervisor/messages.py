@@ -17,19 +17,19 @@ class ClientGoneError(Exception):
     """The client has closed its end, asked to stop, or died."""
 
 
-def encode(message: Any) -> bytes:
+def to_line(message: Any) -> bytes:
     """Encode a message as a line."""
     return marshal.dumps(message).hex().encode() + b"\n"
 
 
-def decode(line: bytes) -> Any:
+def from_line(line: bytes) -> Any:
     """Decode the message in a line."""
     return marshal.loads(bytes.fromhex(line.decode()))
 
 
 def emit(event: dict[str, Any]) -> None:
     """Send an event to the client."""
-    line = encode(event)
+    line = to_line(event)
     try:
         while line:
             line = line[os.write(1, line) :]

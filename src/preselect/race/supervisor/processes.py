@@ -123,7 +123,7 @@ def _kill_if_marked(pid: int, mark: str) -> None:
 
 
 def _kill(target: int) -> None:
-    """Kill a process, or a group if negative; the caller notices survivors by itself."""
+    """Kill a process, or a group if negative; the caller detects survivors."""
     try:
         os.kill(target, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -1,6 +1,6 @@
-"""The race itself: start, wait, verify, decide, end. The supervisor's process begins at `main`.
+"""A race, in the order in which it happens: start, wait, judge exits, verify answers, decide, end.
 
-Answers are verified one at a time, in the order of `pick_first`, while the other racers go on running.
+Answers are verified one at a time, in the order of `_pick_first`, while the other racers keep running.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import select
 import sys
 import time
 
-from .children import VERIFIER, Children
-from .containment import NAMESPACE, SUBREAPER, become_subreaper, run_in_namespace
-from .launching import IGNORED_SIGNALS, MEGABYTE, Gate, Launcher
-from .messages import ClientGoneError, decode, emit, receive
+from .children import MEGABYTE, VERIFIER, Children, Gate, Launcher
+from .messages import ClientGoneError, emit, from_line, receive
 from .processes import get_signal_name, kill_with_groups
-from .racer import PATTERN_SECONDS, TIE_SECONDS, Limits, Racer, Run, Status, pick_first
+from .racer import NAMESPACE, Limits, Racer, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,63 +24,39 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
+_TIE_SECONDS = 0.003
+
+_PATTERN_SECONDS = 2.0
 _TICK_SECONDS = 0.25
 _SAMPLE_SECONDS = 0.05
 
 
-def main() -> None:
-    """Supervise the race that standard input describes."""
-    for number in IGNORED_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        problem = _find_problem()
-        if problem is None:
-            _supervise(_read_specification())
-        else:
-            emit({"event": "failed", "reason": problem})
-    except ClientGoneError:
-        return
+class Run:
+    """A racer in a running race: the state of its process, and how it ended."""
+
+    def __init__(self, number: int, racer: Racer, lot: float = 0.0) -> None:
+        self.number, self.racer, self.lot = number, racer, lot
+        self.is_running = self.has_answered = False
+        self.status: str | None = None
+        self.seconds = self.cpu_seconds = 0.0
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.detail = ""
+        if racer.pattern is not None:
+            import re  # noqa: F401  # so that the import does not take time from the race
+
+    def is_answer(self, code: int, output: str) -> bool:
+        """Whether this exit code and output file are an answer; TimeoutError if matching the pattern takes too long."""
+        pattern = self.racer.pattern
+        return code in self.racer.exit_codes if pattern is None else _matches(pattern, output)
+
+    def report(self) -> dict[str, Any]:
+        """Describe how the run stands, for the client."""
+        names = ("number", "status", "seconds", "cpu_seconds", "exit_code", "signal", "detail")
+        return {name: getattr(self, name) for name in names}
 
 
-def _find_problem() -> str | None:
-    """Say what this machine lacks to supervise a race, if anything."""
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError) as error:
-        return f"racing needs pidfd_open, available since Linux 5.3: {error}"
-    return None
-
-
-def _read_specification() -> dict[str, Any]:
-    data = b""
-    while not data.endswith(b"\n"):
-        data += receive()
-    # the client's pidfd: a child that the client forked could hold standard input open after the client has died
-    found: dict[str, Any] = {**decode(data), "client": os.pidfd_open(os.getppid())}
-    return found
-
-
-def _supervise(specification: dict[str, Any]) -> None:
-    """Race at the requested level, or by default at the best one available."""
-    level = specification["level"]
-    if level != SUBREAPER:
-        reason = run_in_namespace(lambda: _race(specification, NAMESPACE))
-        if level == NAMESPACE:
-            emit({"event": "unavailable", "reason": reason})
-            return
-    become_subreaper()
-    _race(specification, SUBREAPER)
-
-
-def _race(specification: dict[str, Any], level: str) -> None:
-    try:
-        _Race(specification, level).run()
-    except ClientGoneError:
-        return
-
-
-class _Race:
+class Race:
     """A race, from the start to the death of its last process."""
 
     def __init__(self, specification: dict[str, Any], level: str) -> None:
@@ -97,7 +71,7 @@ class _Race:
         self.poll = select.poll()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.client, select.POLLIN)
-        self.children = Children(self.poll, len(self.runs), specification["token"], self._on_exit)
+        self.children = Children(self.launcher, self.poll, specification["token"], self._on_exit, len(self.runs))
         self.verifying: Run | None = None
         self.winner: Run | None = None
         self.tie = False
@@ -112,7 +86,7 @@ class _Race:
             self._start()
             while self._is_undecided():
                 self._wait()
-                self.children.reap()
+                self.children.reap()  # calls _on_exit for every process that has exited
                 self._check_memory()
                 self._decide()
             stopped = False
@@ -139,9 +113,7 @@ class _Race:
 
     def _launch(self, run: Run, gate: Gate) -> None:
         files = self.launcher.create(f"{run.number}.out"), self.launcher.create(f"{run.number}.err")
-        environment = {**os.environ, **run.racer.environment, **self.children.mark(run.number)}
-        pid = self.launcher.launch(run.number, run.racer.command, environment, files, gate)
-        self.children.add(pid, run.number)
+        self.children.start(run.number, run.racer.command, run.racer.environment, files, gate)
         run.is_running = True
 
     # wait
@@ -161,36 +133,20 @@ class _Race:
 
     def _get_due_times(self) -> list[float]:
         undecided = [] if self.verifying else self._get_undecided_answers()
-        due = [self.start_time + run.seconds + TIE_SECONDS for run in undecided]
+        due = [self.start_time + run.seconds + _TIE_SECONDS for run in undecided]
         return [*due, self.next_sample] if self.limits.memory is not None else due
 
     def _handle_messages(self) -> None:
         *lines, self.received = (self.received + receive()).split(b"\n")
         for line in lines:
-            message = decode(line)
+            message = from_line(line)
             if message.get("stop"):
                 raise ClientGoneError
             number, is_right, detail = message["verdict"]
             if self.verifying is self.runs[number]:
                 self._accept_verdict(is_right, detail)
 
-    def _check_memory(self) -> None:
-        start = time.monotonic()
-        if self.limits.memory is None or start < self.next_sample:
-            return
-        for run, processes in zip(self.runs, self.children.find_by_racer(), strict=True):
-            pages = sum(process[3] for process in processes.values())
-            is_over = pages * resource.getpagesize() > self.limits.memory * MEGABYTE
-            if is_over and run.is_running and run.status is None:
-                run.seconds = start - self.start_time
-                self._end(run, Status.MEMORY, f"held more than {self.limits.memory:g} MB")
-            if is_over or run.status == Status.MEMORY:
-                kill_with_groups(processes)
-        # scanning /proc takes long on a machine with many processes; it may take 5 % of the time
-        now = time.monotonic()
-        self.next_sample = now + max(_SAMPLE_SECONDS, 20 * (now - start))
-
-    # exits
+    # judge exits
 
     def _on_exit(self, number: int, code: int | None, cpu_seconds: float) -> None:
         """Handle the exit of a racer, of the verifier or, without a code, of an orphan that a racer left behind."""
@@ -227,7 +183,7 @@ class _Race:
             is_full = os.path.getsize(output) >= self.launcher.max_bytes
             is_answer = run.is_answer(code, output)
         except TimeoutError:
-            self._fail(run, f"matching the pattern {run.racer.pattern} took more than {PATTERN_SECONDS:g} s")
+            self._fail(run, f"matching the pattern {run.racer.pattern} took more than {_PATTERN_SECONDS:g} s")
         except OSError as error:
             self._fail(run, f"cannot read the output: {error}")
         else:
@@ -246,6 +202,24 @@ class _Race:
     def _describe_full_output(self) -> str:
         return f"its output reached the limit of {self.launcher.max_bytes / MEGABYTE:g} MB"
 
+    # memory
+
+    def _check_memory(self) -> None:
+        start = time.monotonic()
+        if self.limits.memory is None or start < self.next_sample:
+            return
+        for run, processes in zip(self.runs, self.children.find_by_racer(), strict=True):
+            pages = sum(process[3] for process in processes.values())
+            is_over = pages * resource.getpagesize() > self.limits.memory * MEGABYTE
+            if is_over and run.is_running and run.status is None:
+                run.seconds = start - self.start_time
+                self._end(run, Status.MEMORY, f"held more than {self.limits.memory:g} MB")
+            if is_over or run.status == Status.MEMORY:
+                kill_with_groups(processes)
+        # scanning /proc takes long on a machine with many processes; it may take 5 % of the time
+        now = time.monotonic()
+        self.next_sample = now + max(_SAMPLE_SECONDS, 20 * (now - start))
+
     # decide
 
     def _get_undecided_answers(self) -> list[Run]:
@@ -256,10 +230,10 @@ class _Race:
         answers = self._get_undecided_answers()
         if self.winner is not None or self.verifying is not None or not answers:
             return
-        end_of_tie = self.start_time + min(run.seconds for run in answers) + TIE_SECONDS
+        end_of_tie = self.start_time + min(run.seconds for run in answers) + _TIE_SECONDS
         if time.monotonic() < min(end_of_tie, self.deadline) and any(run.is_running for run in self.runs):
             return
-        run, _ = pick_first(answers)
+        run, _ = _pick_first(answers)
         if run.racer.verifier is not None:
             self._start_verifier(run, run.racer.verifier)
         elif self.client_checks:
@@ -269,15 +243,14 @@ class _Race:
             self._win(run)
 
     def _win(self, run: Run) -> None:
-        self.winner, self.tie = run, pick_first(self._get_undecided_answers())[1]
+        self.winner, self.tie = run, _pick_first(self._get_undecided_answers())[1]
         self._end(run, Status.WON)
 
     def _start_verifier(self, run: Run, verifier: Sequence[str]) -> None:
         command = [argument.replace("{output}", self._get_output_path(run)) for argument in verifier]
         output = self.launcher.create(f"{run.number}.verifier")
-        environment = {**os.environ, **run.racer.environment, **self.children.mark("verifier")}
         self.verifying = run
-        self.children.add(self.launcher.launch(VERIFIER, command, environment, (output, os.dup(output))), VERIFIER)
+        self.children.start(VERIFIER, command, run.racer.environment, (output, os.dup(output)))
 
     def _handle_verifier_exit(self, code: int) -> None:
         run = self.verifying
@@ -338,6 +311,33 @@ class _Race:
             "infrastructure": self.failure or self.infrastructure,
             "runs": [run.report() for run in self.runs],
         })  # fmt: skip
+
+
+def _pick_first(answered: Sequence[Run]) -> tuple[Run, bool]:
+    """Pick the run that answered first, and say whether others tied with it.
+
+    Runs that answered within _TIE_SECONDS of the earliest compete: less CPU time wins, then the lower lot.
+    """
+    earliest = min(run.seconds for run in answered)
+    together = [run for run in answered if run.seconds <= earliest + _TIE_SECONDS]
+    return min(together, key=lambda run: (run.cpu_seconds, run.lot)), len(together) > 1
+
+
+def _matches(pattern: str, path: str) -> bool:
+    import re
+
+    with open(path, "rb") as file:
+        text = file.read().decode(errors="replace")
+    signal.signal(signal.SIGALRM, _raise_timeout)
+    signal.setitimer(signal.ITIMER_REAL, _PATTERN_SECONDS)
+    try:
+        return re.search(pattern, text, re.MULTILINE) is not None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _raise_timeout(*_: object) -> None:
+    raise TimeoutError
 
 
 def _read_last_line(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What a race is given, its racers and limits, how each racer can end, and the state of each racer while it runs.
+"""What a race is given, racers, limits and a level of containment, and how each racer can end.
 
 The client and the supervisor share these classes. A message carries a racer or limits as the dictionary of attributes.
 """
@@ -7,14 +7,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping, Sequence
-    from typing import Any
-else:
-    import _signal as signal
 
-TIE_SECONDS = 0.003
-PATTERN_SECONDS = 2.0
+NAMESPACE, SUBREAPER = "pid namespace", "subreaper"  # how processes are contained; see the module `main`
 
 
 class Status:
@@ -37,7 +32,7 @@ class Status:
 
     BEATEN = (KILLED, FINISHED_LATE)
     FAILED = (TIMEOUT, MEMORY, CRASHED, WRONG_ANSWER, NO_ANSWER)
-    VOID = (NOT_STARTED, INFRASTRUCTURE_ERROR)
+    NOT_RACED = (NOT_STARTED, INFRASTRUCTURE_ERROR)
 
 
 class _Record:
@@ -104,55 +99,3 @@ class Racer(_Record):
         self.exit_codes = exit_codes
         self.pattern = pattern
         self.verifier = verifier
-
-
-class Run:
-    """A racer in a running race: the state of its process, and how it ended."""
-
-    def __init__(self, number: int, racer: Racer, lot: float = 0.0) -> None:
-        self.number, self.racer, self.lot = number, racer, lot
-        self.is_running = self.has_answered = False
-        self.status: str | None = None
-        self.seconds = self.cpu_seconds = 0.0
-        self.exit_code: int | None = None
-        self.signal: int | None = None
-        self.detail = ""
-        if racer.pattern is not None:
-            import re  # noqa: F401  # so that the import does not take time from the race
-
-    def is_answer(self, code: int, output: str) -> bool:
-        """Whether this exit code and output file are an answer; TimeoutError if matching the pattern takes too long."""
-        pattern = self.racer.pattern
-        return code in self.racer.exit_codes if pattern is None else _matches(pattern, output)
-
-    def report(self) -> dict[str, Any]:
-        """Describe how the run stands, for the client."""
-        names = ("number", "status", "seconds", "cpu_seconds", "exit_code", "signal", "detail")
-        return {name: getattr(self, name) for name in names}
-
-
-def pick_first(answered: Sequence[Run]) -> tuple[Run, bool]:
-    """Pick the run that answered first, and say whether others tied with it.
-
-    Runs that answered within TIE_SECONDS of the earliest compete: less CPU time wins, then the lower lot.
-    """
-    earliest = min(run.seconds for run in answered)
-    together = [run for run in answered if run.seconds <= earliest + TIE_SECONDS]
-    return min(together, key=lambda run: (run.cpu_seconds, run.lot)), len(together) > 1
-
-
-def _matches(pattern: str, path: str) -> bool:
-    import re
-
-    with open(path, "rb") as file:
-        text = file.read().decode(errors="replace")
-    signal.signal(signal.SIGALRM, _raise_timeout)
-    signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
-    try:
-        return re.search(pattern, text, re.MULTILINE) is not None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _raise_timeout(*_: object) -> None:
-    raise TimeoutError

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from preselect.race.calibration import CalibrationBin
-from preselect.race.summary import ArmCurve, Knowledge, PastRace, SingleArm
+from preselect.race.result import Knowledge, PastRace
+from preselect.race.summary import ArmCurve, SingleArm
 from preselect.reports.figures import (
     BLUE,
     COLOURS,
@@ -23,7 +24,7 @@ from preselect.reports.figures import (
 )
 
 _LIGHT_GREY = "#BBBBBB"
-_LEAST_SECONDS = 1e-3  # a logarithmic scale has no 0
+_MIN_SECONDS = 1e-3  # a logarithmic scale has no 0
 
 _MARKS: dict[Knowledge, dict[str, Any]] = {
     Knowledge.EXACT: {"marker": "o", "color": BLUE, "label": "it won: its time"},
@@ -54,7 +55,7 @@ def _draw_curves(panel: Any, curves: Sequence[ArmCurve], what: str) -> None:
 
 
 def draw_times(races: Sequence[PastRace], best: SingleArm) -> bytes:
-    """Draw the time of every race with what it tells of the best single arm, and how both add up."""
+    """Draw the time of every race with what it tells about the best single arm, and how both add up."""
     with new_figure(10.0, 4.4) as figure:
         each, total = figure.subplots(1, 2)
         _draw_each(each, races, best)
@@ -67,15 +68,15 @@ def draw_times(races: Sequence[PastRace], best: SingleArm) -> bytes:
 
 
 def _draw_each(panel: Any, races: Sequence[PastRace], best: SingleArm) -> None:
-    compared = {pairing.place for pairing in best.pairings}
+    compared = {pairing.position for pairing in best.pairings}
     rest = {
-        place: race.seconds
-        for place, race in enumerate(races, start=1)
-        if place not in compared and race.is_timed and race.seconds is not None
+        position: race.seconds
+        for position, race in enumerate(races, start=1)
+        if position not in compared and race.is_timed and race.seconds is not None
     }
     _scatter(panel, rest, s=9, color=_LIGHT_GREY, label="without it, or without a winner")
     for how, mark in _MARKS.items():
-        times = {pairing.place: pairing.known.seconds for pairing in best.pairings if pairing.known.how == how}
+        times = {pairing.position: pairing.known.seconds for pairing in best.pairings if pairing.known.how == how}
         _scatter(panel, times, s=22, linewidths=1.1, **mark)
     _draw_failures(panel, best)
     panel.set_yscale("log")
@@ -86,7 +87,7 @@ def _draw_each(panel: Any, races: Sequence[PastRace], best: SingleArm) -> None:
 def _draw_failures(panel: Any, best: SingleArm) -> None:
     """Join each failure of the arm, drawn at the limit, to the time of the race that another arm won."""
     failures = [pairing for pairing in best.pairings if pairing.known.how == Knowledge.LIMIT]
-    races = {pairing.place: pairing.race.seconds or 0.0 for pairing in failures}
+    races = {pairing.position: pairing.race.seconds or 0.0 for pairing in failures}
     limits = [_raise_to_scale(pairing.known.seconds) for pairing in failures]
     panel.vlines([*races], [*map(_raise_to_scale, races.values())], limits, color=VERMILION, linewidth=0.6, alpha=0.6)
     _scatter(panel, races, s=9, color=VERMILION, label="the race in which it failed")
@@ -98,11 +99,11 @@ def _scatter(panel: Any, times: dict[int, float], **style: Any) -> None:
 
 
 def _raise_to_scale(seconds: float) -> float:
-    return max(seconds, _LEAST_SECONDS)
+    return max(seconds, _MIN_SECONDS)
 
 
 def _draw_total(panel: Any, best: SingleArm) -> None:
-    places = [0, *(pairing.place for pairing in best.pairings)]
+    places = [0, *(pairing.position for pairing in best.pairings)]
     totals = {
         "the races": ([pairing.race.seconds or 0.0 for pairing in best.pairings], BLUE, "-"),
         f"{shorten_name(best.arm)} alone, at least": ([one.known.seconds for one in best.pairings], VERMILION, "--"),
@@ -132,5 +133,5 @@ def _draw_bins(panel: Any, bins: Sequence[CalibrationBin]) -> None:
     errors = [one.standard_error for one in bins]
     panel.errorbar(predicted, observed, yerr=errors, label="observed ± standard error", **style)
     for one in bins:
-        place = (one.predicted, one.observed)
-        panel.annotate(str(one.size), place, xytext=(6, -11), textcoords="offset points", fontsize=8, color="#555")
+        point = (one.predicted, one.observed)
+        panel.annotate(str(one.size), point, xytext=(6, -11), textcoords="offset points", fontsize=8, color="#555")
