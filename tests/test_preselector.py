@@ -228,7 +228,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     file = preselect.state.read(tmp_path / "one.npz")
     file.arrays["values"] = np.zeros((5, 1))
     preselect.state.write(tmp_path / "one.npz", file.kind, file.header, file.arrays)
-    with pytest.raises(StateFileError, match=r"not a complete Preselector state: an array has shape \(5, 1\)"):
+    with pytest.raises(StateFileError, match=r"not a complete Preselector state: values has shape \(5, 1\)"):
         preselect.load(tmp_path / "one.npz")
 
 
