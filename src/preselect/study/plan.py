@@ -1,24 +1,37 @@
 """What a study computes: settings × policies × blocks of repetitions, each repetition with seeds of its own.
 
 What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`
-and `aslib` beside this file. A plan is a plain value; only `check` and `Task.start` read data.
+and `aslib` beside this file. A plan is a plain value; only `read_data` and `make_environment` read data.
+
+The manifest of a folder of results, manifest.json, says what was planned, so that results can be shown without the
+data, extended, and computed again.
 """
 
 import hashlib
+import json
+import os
+import platform
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
+import preselect
 from preselect.environments import Environment
 from preselect.errors import InputError, ResultsError
-from preselect.policies import Policy, registry
+from preselect.files import write_whole
+from preselect.policies import registry
 
 _CURVE_POINTS = 200
+_MANIFEST = "manifest.json"
+_FORMAT = "preselect-study"
+_OTHERS = ("sources", "command", "version", "software", "machine")  # plain values, written as they are
 _EXTENSIBLE = ("settings", "policies", "repetitions")  # a study in a folder may grow by these
 
 Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest depends on the study
@@ -199,16 +212,102 @@ class Task:
         block = {"policy": self.policy, "first": self.first, "last": self.last}
         return {"study": self.plan.kind, **self.plan.identity, "setting": list(self.setting), **block}
 
-    def start(self, repetition: int) -> tuple[Policy, Environment]:
-        """Return the policy and the environment of a repetition; seeds are the same for every policy.
 
-        Policies are therefore compared on common random numbers.
-        """
-        numbers = [value if isinstance(value, int) else _digest(value) for value in self.setting]
-        of_environment, of_policy = np.random.SeedSequence((self.plan.seed, *numbers, repetition)).spawn(2)
-        environment = self.plan.make_environment(self.setting, of_environment)
-        make, parameters = registry.parse(self.policy)
-        return make(**{"d": environment.d, "seed": int(of_policy.generate_state(1)[0]), **parameters}), environment
+def _find_software() -> dict[str, str]:
+    return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
+
+
+def _find_machine() -> dict[str, Any]:
+    return {"platform": platform.platform(), "processors": os.cpu_count()}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder of results holds."""
+
+    plan: Plan
+    data: dict[Setting, SettingData]
+    sources: dict[str, str] = field(default_factory=dict)  # digests of the files of the user's own policies
+    command: str = ""  # computes the study again; empty if it was not started by a command
+    version: str = preselect.__version__
+    software: dict[str, str] = field(default_factory=_find_software)
+    machine: dict[str, Any] = field(default_factory=_find_machine)
+
+    @classmethod
+    def gather(cls, plan: Plan, folder: Path) -> Self:
+        """Check a plan and make its manifest, joined with the one that the folder already holds."""
+        data = plan.check()
+        sources = {policy: source for policy in plan.policies if (source := registry.digest_source(policy))}
+        manifest = cls(plan, data, sources)
+        return manifest._join(folder) if (folder / _MANIFEST).exists() else manifest
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest in a folder."""
+        content = _read_content(folder / _MANIFEST)
+        try:
+            plan = Plan.from_json(content["study"], content["parameters"])
+            data = {plan.setting_type(*found.pop("setting")): SettingData(**found) for found in content.get("data", [])}
+            others = {name: content[name] for name in _OTHERS if name in content}
+            return cls(plan, data, **others)
+        except (TypeError, KeyError, AttributeError) as error:
+            wrong = f"{type(error).__name__}: {error}"
+            raise ResultsError(
+                f"{folder / _MANIFEST} cannot be read by preselect {preselect.__version__} ({wrong})"
+            ) from None
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest into a folder."""
+        write_whole(folder / _MANIFEST, f"{self}\n")
+
+    def __str__(self) -> str:
+        return json.dumps(self._as_json(), indent=2, ensure_ascii=False)
+
+    def _as_json(self) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "study": self.plan.kind,
+            "parameters": self.plan.as_json(),
+            "data": [{"setting": list(setting), **found._asdict()} for setting, found in self.data.items()],
+            **{name: getattr(self, name) for name in _OTHERS},
+        }
+
+    def _join(self, folder: Path) -> Self:
+        """Return this manifest with what a folder already holds added, or raise an error if it does not fit."""
+        self._check_fits(folder, _read_content(folder / _MANIFEST))
+        kept = type(self).read(folder)
+        data, sources = {**kept.data, **self.data}, {**kept.sources, **self.sources}
+        return replace(self, plan=self.plan.join(kept.plan), data=data, sources=sources)
+
+    def _check_fits(self, folder: Path, content: dict[str, Any]) -> None:
+        elsewhere = "choose another folder"
+        if content.get("version") != self.version:
+            other = f"preselect {content.get('version')}, and this is {self.version}"
+            raise ResultsError(f"{folder} holds results of {other}; {elsewhere}")
+        if content.get("study") != self.plan.kind:
+            raise ResultsError(f"{folder} holds results of another study, {content.get('study')}; {elsewhere}")
+        for name, value in self.plan.identity.items():
+            kept = content["parameters"].get(name)
+            if kept != value:
+                raise ResultsError(f"{folder} holds results with {name}={kept}, not {value}; {elsewhere}")
+        for policy, source in self.sources.items():
+            if content.get("sources", {}).get(policy, source) != source:
+                raise ResultsError(f"{folder} holds results of {policy}, whose code has changed since; {elsewhere}")
+
+
+def _read_content(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ResultsError(f"{path.parent} holds no results of a study: there is no {path.name}") from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"cannot read {path}: {error}") from None
+    ours = isinstance(content, dict) and content.get("format") == _FORMAT
+    if not ours or not isinstance(content.get("parameters"), dict):
+        raise ResultsError(f"{path} is not the manifest of a study")
+    if "scenarios" in content["parameters"]:  # what settings were called at first
+        content["parameters"]["settings"] = content["parameters"].pop("scenarios")
+    return content
 
 
 def _find_subclasses(plan: Any) -> Iterator[type[Plan]]:
@@ -219,10 +318,6 @@ def _find_subclasses(plan: Any) -> Iterator[type[Plan]]:
 
 def _simplify(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
 def space_checkpoints(rounds: int) -> NDArray[np.int64]:

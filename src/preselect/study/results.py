@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from preselect import state
 from preselect.errors import InputError, ResultsError, StateFileError
 from preselect.files import write_whole
-from preselect.study.manifest import Manifest
-from preselect.study.plan import Plan, Setting, SettingData, Task, space_checkpoints
+from preselect.study.plan import Manifest, Plan, Setting, SettingData, Task, space_checkpoints
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
 _KIND = "StudyBlock"

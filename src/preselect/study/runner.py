@@ -3,6 +3,7 @@
 Each repetition is one loop: context → select → outcome → learn.
 """
 
+import hashlib
 import os
 import threading
 import time
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from preselect.context import Floats
 from preselect.environments import Environment
 from preselect.errors import PreselectError, RunError
-from preselect.policies import Policy
+from preselect.policies import Policy, registry
 from preselect.study.plan import Plan, Task, space_checkpoints
 from preselect.study.results import Results, write_tables
 
@@ -77,12 +78,25 @@ def _run_block(job: _Job) -> _Block:
 
 def _repeat(task: Task, repetition: int, rounds: int) -> _Arrays:
     try:
-        return _play(*task.start(repetition), task.setting.k, space_checkpoints(rounds))
+        return _play(*_start(task, repetition), task.setting.k, space_checkpoints(rounds))
     except PreselectError:
         raise
     except Exception as error:
         where = f"{task.policy} failed at {task.setting}, repetition {repetition}"
         raise RunError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def _start(task: Task, repetition: int) -> tuple[Policy, Environment]:
+    """Make policy and environment. Seeds are the same for every policy: they meet common random numbers."""
+    numbers = [value if isinstance(value, int) else _digest(value) for value in task.setting]
+    of_environment, of_policy = np.random.SeedSequence((task.plan.seed, *numbers, repetition)).spawn(2)
+    environment = task.plan.make_environment(task.setting, of_environment)
+    make, parameters = registry.parse(task.policy)
+    return make(**{"d": environment.d, "seed": int(of_policy.generate_state(1)[0]), **parameters}), environment
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
 def _play(policy: Policy, environment: Environment, k: int, checkpoints: NDArray[np.int64]) -> _Arrays:
