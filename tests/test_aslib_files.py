@@ -204,7 +204,7 @@ def test_a_description_that_is_no_use_is_one_sentence(tmp_path, text, message):
 
 
 def test_a_description_that_is_too_long_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(description, "_MOST_CHARACTERS", 10)
+    monkeypatch.setattr(description, "_MAX_CHARACTERS", 10)
     (tmp_path / "description.txt").write_text("a: 0123456789")
     with pytest.raises(InputError, match="has 13 characters; a description may have 10"):
         read_description(tmp_path / "description.txt")

@@ -1,23 +1,25 @@
-"""A reader of ARFF, the format of ASlib's tables, as far as they use it: dense rows of numbers, texts and choices.
+"""Reads the subset of ARFF that ASlib uses: dense rows of numbers, texts and nominal values.
 
-Accepted are upper and lower case, spaces and tabs around anything, names and values in single or double quotes with
-backslash escapes, comments (%), blank lines, either line ending, and `?` for a missing value. A value of a nominal
-attribute need not be declared, since some published files declare too few. Reading takes time linear in the length of
-the file, whatever is in it.
+Keywords may be in upper or lower case. Names and values may be in single or double quotes, with backslash escapes.
+Spaces and tabs around them, comments (%), blank lines and both line endings are accepted; `?` is a missing value. A
+value of a nominal attribute need not be declared, since some published files declare too few. Reading takes time linear
+in the length of the file, whatever it contains.
+
+Some of the files have passed through R, which changes names; `match_names` and `select_names` find them nevertheless.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from preselect.context import Floats
+from preselect.context import Floats, Integers
 from preselect.errors import InputError
 
-_NUMBER, TEXT, _CHOICE = "number", "text", "choice"
+_NUMBER, TEXT, _NOMINAL = "number", "text", "nominal"
 
 _KINDS = {"numeric": _NUMBER, "real": _NUMBER, "integer": _NUMBER, "string": TEXT}
 # Possessive quantifiers (++, *+) never back off, which keeps matching linear.
@@ -28,7 +30,7 @@ _VALUE = re.compile(rf"\s*+({_QUOTED}|[^\s,'\"][^,]*+|)\s*+(,|\Z)")
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A column's name, its kind (number, text or choice), and the values of a choice."""
+    """A column's name, its kind (number, text or nominal), and the declared values of a nominal one."""
 
     name: str
     kind: str
@@ -68,14 +70,14 @@ def read(path: str | PathLike[str]) -> Table:
     lines = read_lines(path)
     attributes, start = _read_header(path, lines)
     rows = list(_read_rows(path, lines, start, len(attributes)))
-    places = [line for line, _ in rows]
+    numbers_of_lines = [line for line, _ in rows]
     texts = [list(column) for column in zip(*(row for _, row in rows), strict=True)] or [[] for _ in attributes]
     numbers = {
-        position: _as_numbers(path, attribute.name, texts[position], places)
+        position: _as_numbers(path, attribute.name, texts[position], numbers_of_lines)
         for position, attribute in enumerate(attributes)
         if attribute.kind == _NUMBER
     }
-    return Table(path, attributes, places, texts, numbers)
+    return Table(path, attributes, numbers_of_lines, texts, numbers)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -124,7 +126,7 @@ def _read_header(path: Path, lines: list[str]) -> tuple[list[_Attribute], int]:
         if not line or line.startswith("%"):
             continue
         word = line.lower()
-        if word.startswith("@data"):  # one of the files has a comma behind it
+        if word.startswith("@data"):  # one published file has a comma after it
             if not attributes:
                 raise InputError(f"{path}, line {number}: there are no attributes before @DATA")
             return attributes, number
@@ -137,14 +139,14 @@ def _read_header(path: Path, lines: list[str]) -> tuple[list[_Attribute], int]:
 
 def _read_attribute(path: Path, number: int, line: str) -> _Attribute:
     found = _ATTRIBUTE.fullmatch(line)
-    name, said = (_unquote(found[1]), found[2].strip()) if found else ("", line)
-    if name and said.lower() in _KINDS:
-        return _Attribute(name, _KINDS[said.lower()])
-    values = _split_values(said[1:-1]) if said.startswith("{") and said.endswith("}") else None
+    name, kind = (_unquote(found[1]), found[2].strip()) if found else ("", line)
+    if name and kind.lower() in _KINDS:
+        return _Attribute(name, _KINDS[kind.lower()])
+    values = _split_values(kind[1:-1]) if kind.startswith("{") and kind.endswith("}") else None
     if not name or values is None:
         types = "NUMERIC, REAL, INTEGER, STRING or {one, another}"
         raise InputError(f"{path}, line {number}: an attribute needs a name and a type, {types}; found {line!r:.80}")
-    return _Attribute(name, _CHOICE, tuple(value or "" for value in values))
+    return _Attribute(name, _NOMINAL, tuple(value or "" for value in values))
 
 
 def _read_rows(path: Path, lines: list[str], start: int, width: int) -> Iterator[tuple[int, list[str | None]]]:
@@ -169,3 +171,25 @@ def _as_numbers(path: Path, name: str, column: list[str | None], lines: list[int
             wrong = f"{name} is {text!r:.80}, which is not a number"
             raise InputError(f"{path}, line {lines[row]}: {wrong}; use ? for a missing one") from None
     return numbers
+
+
+def match_names(names: Iterable[str], known: list[str]) -> Integers:
+    """The position of each name among the known ones, literally or as R changes names; -1 if it is not there."""
+    positions = {name: position for position, name in reversed(list(enumerate(known)))}
+    changed = {_change_name(name): position for name, position in positions.items()}
+    return np.array([positions.get(name, changed.get(_change_name(name), -1)) for name in names], dtype=np.int64)
+
+
+def select_names(names: list[str], wanted: Iterable[str]) -> list[int]:
+    """Positions of the wanted names, ascending."""
+    return sorted({int(position) for position in match_names(wanted, names) if position >= 0})
+
+
+def _change_name(name: str) -> str:
+    """A name as R's make.names changes it.
+
+    >>> _change_name("2-opt+ls")
+    'X2.opt.ls'
+    """
+    changed = re.sub(r"[^A-Za-z0-9_.]", ".", name)
+    return changed if re.match(r"[A-Za-z.]", changed) else "X" + changed

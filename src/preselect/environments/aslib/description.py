@@ -8,8 +8,8 @@ from typing import Any
 from preselect.environments.aslib import arff
 from preselect.errors import InputError, PreselectError
 
-_MOST_CHARACTERS = 4_000_000  # the longest published description has one million
-_MOST_VALUES = 1_000_000  # after aliases are replaced by what they stand for
+_MAX_CHARACTERS = 4_000_000  # the longest published description has one million
+_MAX_VALUES = 1_000_000  # after aliases are replaced by what they stand for
 
 _NULL = re.compile(r"(?:~|null|Null|NULL|)\Z")
 _BARE_QUESTION_MARK = re.compile(r"(?<=[:-])(\s++)\?(?=\s*+(?:#|$))")
@@ -18,8 +18,8 @@ _BARE_QUESTION_MARK = re.compile(r"(?<=[:-])(\s++)\?(?=\s*+(?:#|$))")
 def read_description(path: Path) -> dict[str, Any]:
     """The contents of the file. Every plain value is a text, except that null and nothing are None."""
     text = "\n".join(map(_tidy, arff.read_lines(path)))
-    if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"{path} has {len(text)} characters; a description may have {_MOST_CHARACTERS}")
+    if len(text) > _MAX_CHARACTERS:
+        raise InputError(f"{path} has {len(text)} characters; a description may have {_MAX_CHARACTERS}")
     found = _load(path, text)
     if found is None:
         return {}
@@ -51,8 +51,8 @@ def _load(path: Path, text: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        if _count_values(node, {}) > _MOST_VALUES:
-            raise InputError(f"{path}: its aliases stand for more than {_MOST_VALUES} values")
+        if _count_values(node, {}) > _MAX_VALUES:
+            raise InputError(f"{path}: its aliases stand for more than {_MAX_VALUES} values")
         return loader.construct_document(node)
     except yaml.YAMLError as error:
         raise InputError(_explain(path, text, error)) from None

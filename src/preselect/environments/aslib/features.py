@@ -2,18 +2,43 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from preselect.context import Floats, Integers
 from preselect.environments.aslib import arff
 from preselect.environments.aslib.description import as_list
-from preselect.environments.aslib.names import match_names, select_names
 from preselect.errors import InputError
 
 
-def find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -> dict[str, list[str]] | None:
+class _InstanceFeatures(NamedTuple):
+    """Features of instances: values (instances x features, NaN where missing), names, and what each instance costs."""
+
+    values: Floats
+    names: list[str]
+    costs: Floats  # of all steps together, in the unit of the file; 0 where unknown
+
+
+def read_instance_features(
+    folder: Path, description: dict[str, Any], instances: list[str], steps: str | Sequence[str] | None
+) -> _InstanceFeatures:
+    """Read the features that some steps provide, and what these steps cost; all steps if `steps` is None."""
+    used = _find_steps(description, steps)
+    values, names = _read_features(folder / "feature_values.arff", "instance_id", instances)
+    if used is not None:
+        kept = arff.select_names(names, [name for provided in used.values() for name in provided])
+        values, names = values[:, kept], [names[column] for column in kept]
+    return _InstanceFeatures(values, names, _read_costs(folder / "feature_costs.arff", instances, used))
+
+
+def read_algorithm_features(folder: Path, algorithms: list[str]) -> tuple[Floats | None, list[str]]:
+    """Features of the algorithms and their names; None if the scenario has none."""
+    path = folder / "algorithm_feature_values.arff"
+    return _read_features(path, "algorithm", algorithms) if path.is_file() else (None, [])
+
+
+def _find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -> dict[str, list[str]] | None:
     """The features that each of the steps provides, with the steps they require; None for all steps."""
     if steps is None:
         return None
@@ -35,54 +60,36 @@ def find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -
     return used
 
 
-def read_instance_features(
-    folder: Path, instances: list[str], steps: dict[str, list[str]] | None
-) -> tuple[Floats, list[str]]:
-    """Features that the steps provide, instances x features, and their names."""
-    features, names = _read_features(folder / "feature_values.arff", "instance_id", instances)
-    if steps is None:
-        return features, names
-    kept = select_names(names, [name for provided in steps.values() for name in provided])
-    return features[:, kept], [names[column] for column in kept]
-
-
-def read_feature_costs(folder: Path, instances: list[str], steps: Iterable[str] | None) -> Floats:
+def _read_costs(path: Path, instances: list[str], steps: Iterable[str] | None) -> Floats:
     """What the steps cost on each instance, in the unit of the file; 0 where that is unknown."""
-    path = folder / "feature_costs.arff"
     if not path.is_file():
         return np.zeros(len(instances))
     costs, names = _read_features(path, "instance_id", instances)
-    kept = slice(None) if steps is None else select_names(names, steps)
+    kept = slice(None) if steps is None else arff.select_names(names, steps)
     total: Floats = np.nansum(costs[:, kept], axis=1)
     return total
-
-
-def read_algorithm_features(folder: Path, algorithms: list[str]) -> tuple[Floats | None, list[str]]:
-    """Features of the algorithms and their names; None if the scenario has none."""
-    path = folder / "algorithm_feature_values.arff"
-    return _read_features(path, "algorithm", algorithms) if path.is_file() else (None, [])
 
 
 def _read_features(path: Path, key: str, owners: list[str]) -> tuple[Floats, list[str]]:
     """Features of the owners, NaN where missing, and the features' names."""
     table = arff.read(path)
-    places = [
-        place
-        for place, attribute in enumerate(table.attributes)
+    columns = [
+        column
+        for column, attribute in enumerate(table.attributes)
         if attribute.name.lower() not in (key, "repetition") and attribute.kind != arff.TEXT
     ]
-    columns = [table.numbers[place] if place in table.numbers else _as_positions(table, place) for place in places]
-    values = np.column_stack(columns) if columns else np.empty((len(table.lines), 0))
+    numbers = [table.numbers[one] if one in table.numbers else _as_positions(table, one) for one in columns]
+    values = np.column_stack(numbers) if numbers else np.empty((len(table.lines), 0))
     values[~np.isfinite(values)] = np.nan
-    owner_of = match_names(table.names(key), owners)
+    owner_of = arff.match_names(table.names(key), owners)
     known = owner_of >= 0
     means = _average(values[known], owner_of[known], len(owners))
-    return means, [table.attributes[place].name for place in places]
+    return means, [table.attributes[column].name for column in columns]
 
 
 def _as_positions(table: arff.Table, column: int) -> Floats:
-    """Choices as their positions among the declared values."""
-    positions = {value: float(place) for place, value in enumerate(table.attributes[column].values)}
+    """Nominal values as their positions among the declared ones."""
+    positions = {value: float(position) for position, value in enumerate(table.attributes[column].values)}
     return np.array([positions.get(text or "", np.nan) for text in table.texts[column]])
 
 

@@ -1,5 +1,7 @@
-"""The runs of an ASlib scenario: one per instance and algorithm, and the measures that compare them."""
+"""The runs of an ASlib scenario: one per instance and algorithm, their times or losses, and their ranks."""
 
+import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +12,17 @@ from numpy.typing import NDArray
 from preselect.context import Floats, Integers
 from preselect.environments.aslib import arff
 from preselect.environments.aslib.description import as_list
-from preselect.environments.aslib.names import select_names
 from preselect.errors import InputError
 
-Booleans = NDArray[np.bool_]
+_Booleans = NDArray[np.bool_]
 
 _KEYS = ("instance_id", "repetition", "algorithm", "runstatus")
 _TRUE = ("true", "yes", "on", "1")
+_MAX_CUTOFF = 1e7  # seconds; a larger number is in milliseconds
 
 
 @dataclass(frozen=True)
-class _Measure:
+class _Performance:
     """A performance measure: its name, its column in the table of runs, and what is good."""
 
     name: str
@@ -31,54 +33,30 @@ class _Measure:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """One run per instance and algorithm. Arrays are instances x algorithms (x measures)."""
+    """One run per instance and algorithm. Arrays are instances x algorithms."""
 
-    measure: _Measure  # the first one
     instances: list[str]
     algorithms: list[str]
-    solved: Booleans
-    performance: Floats  # all measures as in the file, NaN where no run has one
-    keys: Floats  # all measures with signs such that less is better, infinite where missing
-
-    def rank(self) -> Integers:
-        """Ranks on each instance by the first measure, then the next; those that did not solve it share the last."""
-        keys = np.where(self.solved[..., None], self.keys, np.inf)
-        order = np.lexsort((*np.moveaxis(keys, -1, 0)[::-1], ~self.solved), axis=-1)
-        ordered = np.take_along_axis(keys, order[..., None], axis=1)
-        solved = np.take_along_axis(self.solved, order, axis=1)
-        differs = (ordered[:, 1:] != ordered[:, :-1]).any(axis=-1) | (solved[:, 1:] != solved[:, :-1])
-        ranks = np.zeros(order.shape, dtype=np.int64)
-        np.put_along_axis(ranks, order[:, 1:], np.cumsum(differs, axis=1), axis=1)
-        return ranks
-
-    def measure_loss(self) -> Floats:
-        """0 for the best quality on each instance, 1 for the worst and where the instance was not solved."""
-        keys, solved = self.keys[..., 0], self.solved
-        best = np.where(solved, keys, np.inf).min(axis=1, keepdims=True)
-        worst = np.where(solved, keys, -np.inf).max(axis=1, keepdims=True)
-        loss = np.ones(solved.shape)
-        span = np.broadcast_to(np.where(worst > best, worst - best, 1.0), solved.shape)
-        np.divide(keys - np.where(np.isfinite(best), best, 0.0), span, out=loss, where=solved)
-        return loss
-
-    def limit_times(self, cutoff: float | None) -> tuple[Floats, float]:
-        """Times up to the cutoff, and the cutoff: the longest time if none is given. In the unit of the file."""
-        times = self.performance[..., 0]
-        longest = np.max(times, where=np.isfinite(times), initial=0.0)
-        limit = float(longest) if cutoff is None else cutoff
-        return np.where(self.solved, np.fmin(times, limit), limit), limit
+    performance: Floats  # the first measure as in the file, NaN where no run has one
+    times: Floats  # in seconds, or losses
+    solved: _Booleans
+    ranks: Integers
+    cutoff: float  # in seconds; 1 for losses
+    quality: bool
+    maximise: bool
+    unit: float  # of the times in the scenario's files, in seconds
 
 
-def read_runs(path: Path, description: dict[str, Any], first: str | None) -> Runs:
+def read_runs(folder: Path, description: dict[str, Any], first: str | None, milliseconds: bool | None) -> Runs:
     """Read the runs; `first` is the measure to compare by, the scenario's first one if None."""
-    table = arff.read(path)
+    table = arff.read(folder / "algorithm_runs.arff")
     measures = _find_measures(description, table, first)
     if not table.lines:
         raise InputError(f"{table.path} contains no runs")
     instances, instance_of = _number(table.names("instance_id"))
     algorithms, algorithm_of = _number(table.names("algorithm"))
     performance = np.column_stack([table.numbers[measure.position] for measure in measures])
-    keys = performance * np.where([measure.maximise for measure in measures], -1.0, 1.0)
+    keys = performance * np.where([measure.maximise for measure in measures], -1.0, 1.0)  # less is better
     keys[~np.isfinite(keys)] = np.inf
     statuses = table.texts[table.find("runstatus")]
     ok = np.array([(status or "").lower() == "ok" for status in statuses]) & np.isfinite(performance[:, 0])
@@ -86,35 +64,99 @@ def read_runs(path: Path, description: dict[str, Any], first: str | None) -> Run
     shape = (len(instances), len(algorithms))
     cells, runs = _find_medians(instance_of * len(algorithms) + algorithm_of, ok, keys)
     solved = _spread(ok[runs], cells, shape, False)
+    keys = _spread(keys[runs], cells, shape, np.inf)
+    values = _spread(performance[runs, 0], cells, shape, np.nan)
+    chosen = measures[0]
+    unit, limit = (1.0, 1.0) if chosen.quality else _find_limit(folder, description, chosen, values, milliseconds)
+    times = _measure_loss(keys[..., 0], solved) if chosen.quality else np.where(solved, np.fmin(values, limit), limit)
     return Runs(
-        measures[0],
-        instances,
-        algorithms,
-        solved,
-        _spread(performance[runs], cells, shape, np.nan),
-        _spread(keys[runs], cells, shape, np.inf),
+        instances=instances,
+        algorithms=algorithms,
+        performance=values,
+        times=times * unit,
+        solved=solved,
+        ranks=_rank(keys, solved),
+        cutoff=limit * unit,
+        quality=chosen.quality,
+        maximise=chosen.maximise,
+        unit=unit,
     )
 
 
-def _find_measures(description: dict[str, Any], table: arff.Table, first: str | None) -> list[_Measure]:
+def _find_limit(
+    folder: Path, description: dict[str, Any], measure: _Performance, values: Floats, milliseconds: bool | None
+) -> tuple[float, float]:
+    """The unit of the times in seconds, and the cutoff in that unit: the longest time if none is given."""
+    cutoff = _read_cutoff(folder / "description.txt", description)
+    if milliseconds is None:
+        milliseconds = _are_milliseconds(folder, measure.name, cutoff)
+    longest = float(np.max(values, where=np.isfinite(values), initial=0.0))
+    return 1e-3 if milliseconds else 1.0, longest if cutoff is None else cutoff
+
+
+def _read_cutoff(path: Path, description: dict[str, Any]) -> float | None:
+    given = description.get("algorithm_cutoff_time")
+    if given in (None, "?"):
+        return None
+    try:
+        cutoff = float(str(given))
+    except ValueError:
+        raise InputError(f"{path}: algorithm_cutoff_time is {given!r:.80}; use a number of seconds, or ?") from None
+    return cutoff if 0.0 < cutoff < math.inf else None
+
+
+def _are_milliseconds(folder: Path, measure: str, cutoff: float | None) -> bool:
+    readme = folder / "readme.txt"
+    sentences = re.split(r"\.\s", " ".join(arff.read_lines(readme)).lower()) if readme.is_file() else []
+    documented = any(re.search(r"run\W?time", text) and "millisecond" in text for text in sentences)
+    named = re.search(r"millisec|(?:\b|_)ms$|msecs?$", measure, re.IGNORECASE) is not None
+    return documented or named or (cutoff is not None and cutoff > _MAX_CUTOFF)
+
+
+def _rank(keys: Floats, solved: _Booleans) -> Integers:
+    """Ranks on each instance by the first measure, then the next; those that did not solve it share the last."""
+    keys = np.where(solved[..., None], keys, np.inf)
+    order = np.lexsort((*np.moveaxis(keys, -1, 0)[::-1], ~solved), axis=-1)
+    ordered = np.take_along_axis(keys, order[..., None], axis=1)
+    settled = np.take_along_axis(solved, order, axis=1)
+    differs = (ordered[:, 1:] != ordered[:, :-1]).any(axis=-1) | (settled[:, 1:] != settled[:, :-1])
+    ranks = np.zeros(order.shape, dtype=np.int64)
+    np.put_along_axis(ranks, order[:, 1:], np.cumsum(differs, axis=1), axis=1)
+    return ranks
+
+
+def _measure_loss(keys: Floats, solved: _Booleans) -> Floats:
+    """0 for the best quality on each instance, 1 for the worst and where the instance was not solved."""
+    best = np.where(solved, keys, np.inf).min(axis=1, keepdims=True)
+    worst = np.where(solved, keys, -np.inf).max(axis=1, keepdims=True)
+    loss = np.ones(solved.shape)
+    span = np.broadcast_to(np.where(worst > best, worst - best, 1.0), solved.shape)
+    np.divide(keys - np.where(np.isfinite(best), best, 0.0), span, out=loss, where=solved)
+    return loss
+
+
+def _find_measures(description: dict[str, Any], table: arff.Table, first: str | None) -> list[_Performance]:
     """The measures in order of importance. A column is found by its name, or else by its position."""
-    columns = [place for place, attribute in enumerate(table.attributes) if attribute.name.lower() not in _KEYS]
-    columns = [place for place in columns if place in table.numbers]
+    columns = [
+        column
+        for column, attribute in enumerate(table.attributes)
+        if attribute.name.lower() not in _KEYS and column in table.numbers
+    ]
     if not columns:
         raise InputError(f"{table.path} has no numeric attribute that measures performance")
-    there = [table.attributes[place].name for place in columns]
+    there = [table.attributes[column].name for column in columns]
     names = as_list(description.get("performance_measures")) or there
     kinds, better = (as_list(description.get(key)) for key in ("performance_type", "maximize"))
     measures = []
-    for place, name in enumerate(names[: len(columns)]):
-        found = select_names(there, [name])
-        maximise = place < len(better) and better[place].lower() in _TRUE
-        quality = "time" not in kinds[place].lower() if place < len(kinds) else maximise
-        measures.append(_Measure(name, columns[found[0] if found else place], quality, maximise))
+    for position, name in enumerate(names[: len(columns)]):
+        found = arff.select_names(there, [name])
+        maximise = position < len(better) and better[position].lower() in _TRUE
+        quality = "time" not in kinds[position].lower() if position < len(kinds) else maximise
+        measures.append(_Performance(name, columns[found[0] if found else position], quality, maximise))
     return measures if first is None else _put_first(measures, first)
 
 
-def _put_first(measures: list[_Measure], name: str) -> list[_Measure]:
+def _put_first(measures: list[_Performance], name: str) -> list[_Performance]:
     chosen = next((measure for measure in measures if measure.name.lower() == name.lower()), None)
     if chosen is None:
         there = ", ".join(measure.name for measure in measures)
@@ -122,7 +164,7 @@ def _put_first(measures: list[_Measure], name: str) -> list[_Measure]:
     return [chosen, *(measure for measure in measures if measure is not chosen)]
 
 
-def _find_medians(cell: Integers, ok: Booleans, keys: Floats) -> tuple[Integers, Integers]:
+def _find_medians(cell: Integers, ok: _Booleans, keys: Floats) -> tuple[Integers, Integers]:
     """The cells that have runs, and for each the position of its median run, the better of the middle two."""
     by_cell_best_first = np.lexsort((*keys.T[::-1], ~ok, cell))
     cells, begins, counts = np.unique(cell[by_cell_best_first], return_index=True, return_counts=True)

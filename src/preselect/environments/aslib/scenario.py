@@ -28,32 +28,23 @@ Features
     as missing.
 """
 
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect.context import Floats, Integers
-from preselect.environments.aslib import arff
 from preselect.environments.aslib.description import read_description
-from preselect.environments.aslib.features import (
-    find_steps,
-    read_algorithm_features,
-    read_feature_costs,
-    read_instance_features,
-)
-from preselect.environments.aslib.runs import Runs, read_runs
+from preselect.environments.aslib.features import read_algorithm_features, read_instance_features
+from preselect.environments.aslib.runs import read_runs
 from preselect.errors import InputError
 
 _REQUIRED = ("description.txt", "algorithm_runs.arff", "feature_values.arff")
-_LONGEST_CUTOFF = 1e7  # seconds; a larger number is in milliseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,29 +122,27 @@ class Scenario:
         milliseconds : bool, optional
             Whether times are in milliseconds. By default the readme, the measure's name and the cutoff decide.
         """
-        place = _require_scenario(Path(folder))
-        description = read_description(place / "description.txt")
-        runs = read_runs(place / "algorithm_runs.arff", description, measure)
-        times, cutoff, unit = _read_times(place, description, runs, milliseconds)
-        used = find_steps(description, steps)
-        features, feature_names = read_instance_features(place, runs.instances, used)
-        algorithm_features, algorithm_feature_names = read_algorithm_features(place, runs.algorithms)
+        path = _require_scenario(Path(folder))
+        description = read_description(path / "description.txt")
+        runs = read_runs(path, description, measure, milliseconds)
+        features = read_instance_features(path, description, runs.instances, steps)
+        algorithm_features, algorithm_feature_names = read_algorithm_features(path, runs.algorithms)
         scenario = cls(
-            name=str(description.get("scenario_id") or place.resolve().name),
+            name=str(description.get("scenario_id") or path.resolve().name),
             instances=runs.instances,
             algorithms=runs.algorithms,
-            performance=runs.performance[..., 0],
-            times=times * unit,
+            performance=runs.performance,
+            times=runs.times,
             solved=runs.solved,
-            ranks=runs.rank(),
-            cutoff=cutoff * unit,
-            features=features,
-            feature_names=feature_names,
-            feature_costs=read_feature_costs(place, runs.instances, used) * unit,
+            ranks=runs.ranks,
+            cutoff=runs.cutoff,
+            features=features.values,
+            feature_names=features.names,
+            feature_costs=features.costs * runs.unit,
             algorithm_features=algorithm_features,
             algorithm_feature_names=algorithm_feature_names,
-            quality=runs.measure.quality,
-            maximise=runs.measure.maximise,
+            quality=runs.quality,
+            maximise=runs.maximise,
         )
         for value in vars(scenario).values():
             if isinstance(value, np.ndarray):
@@ -213,34 +202,3 @@ def _require_scenario(folder: Path) -> Path:
         if not (folder / name).is_file():
             raise InputError(f"{folder} is not an ASlib scenario: it has no {name}")
     return folder
-
-
-def _read_times(
-    folder: Path, description: dict[str, Any], runs: Runs, milliseconds: bool | None
-) -> tuple[Floats, float, float]:
-    """Times and cutoff in the unit of the files, and that unit in seconds; losses and 1 for qualities."""
-    if runs.measure.quality:
-        return runs.measure_loss(), 1.0, 1.0
-    cutoff = _read_cutoff(folder / "description.txt", description)
-    if milliseconds is None:
-        milliseconds = _are_milliseconds(folder, runs.measure.name, cutoff)
-    return *runs.limit_times(cutoff), 1e-3 if milliseconds else 1.0
-
-
-def _read_cutoff(path: Path, description: dict[str, Any]) -> float | None:
-    said = description.get("algorithm_cutoff_time")
-    if said in (None, "?"):
-        return None
-    try:
-        cutoff = float(str(said))
-    except ValueError:
-        raise InputError(f"{path}: algorithm_cutoff_time is {said!r:.80}; use a number of seconds, or ?") from None
-    return cutoff if 0.0 < cutoff < math.inf else None
-
-
-def _are_milliseconds(folder: Path, measure: str, cutoff: float | None) -> bool:
-    readme = folder / "readme.txt"
-    sentences = re.split(r"\.\s", " ".join(arff.read_lines(readme)).lower()) if readme.is_file() else []
-    documented = any(re.search(r"run\W?time", text) and "millisecond" in text for text in sentences)
-    named = re.search(r"millisec|(?:\b|_)ms$|msecs?$", measure, re.IGNORECASE) is not None
-    return documented or named or (cutoff is not None and cutoff > _LONGEST_CUTOFF)
