@@ -54,9 +54,9 @@ def test_rounds_after_an_event_leave_out_earlier_decisions_and_their_late_outcom
         assert read_rounds(journal, after=journal.last) == []
 
 
-def test_a_decision_that_is_not_whole_is_said_to_be_damaged(path):
+def test_a_decision_that_is_not_complete_is_damaged(path):
     with Journal.read(path) as journal:
         event = next(journal.rounds())[0]
     damaged = replace(event, text=event.text.replace('"widths": [', '"widths": [1.0, '))
-    with pytest.raises(JournalError, match="is damaged: it is not a whole decision"):
+    with pytest.raises(JournalError, match="is damaged: it is not a complete decision"):
         Round.of(damaged)

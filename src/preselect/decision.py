@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -154,6 +155,36 @@ class NamedDecision(Decision):
     def names(self) -> tuple[str, ...]:
         """The chosen arms, best first."""
         return self._names
+
+    def to_record(self) -> tuple[dict[str, Any], bytes]:
+        """Return plain values and, exact to the last bit, the bytes of scores, widths and rows; ids are not kept."""
+        values = {
+            "chosen": list(self.names),
+            "arms": self.arms.tolist(),
+            "scores": self.scores.tolist(),
+            "widths": self.widths.tolist(),
+            "round": self.round,
+            "d": self.d,
+        }
+        return values, b"".join(part.astype("<f8").tobytes() for part in (self.scores, self.widths, self.rows))
+
+    @classmethod
+    def from_record(cls, values: Mapping[str, Any], numbers: bytes) -> Self:
+        """Make the decision that `to_record` returned; a KeyError, TypeError or ValueError if anything is missing.
+
+        Parameters
+        ----------
+        values : mapping
+            The plain values, by name; others are ignored.
+        numbers : bytes
+            Scores, widths and rows.
+        """
+        found = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+        arms, chosen, d = np.array(values["arms"], dtype=np.int64), tuple(values["chosen"]), int(values["d"])
+        if not len(found) == len(arms) * (2 + d) or len(chosen) != len(arms):
+            raise ValueError("arms and numbers do not belong together")
+        bounds, rows = np.split(found, [2 * len(arms)])
+        return cls(Decision(arms, bounds, rows.reshape(len(arms), d), arms, int(values["round"])), chosen)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = Decision(self._arms, self._bounds, self._rows, self._ids, self._round)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect import state
-from preselect.arguments import distinct_names, integer, join_names, names, number
+from preselect.arguments import distinct_names, integer, join_names, number
 from preselect.context import Floats, StructuredContext
 from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
@@ -26,15 +26,27 @@ Values: TypeAlias = Features | Sequence[float | None] | NDArray[Any]  # of a con
 _MAX_FEATURES = 5000
 
 
-def require_one_outcome(
-    winner: str | None, ranking: Names | None, outcome: Outcome | None, after: float | None
-) -> None:
-    """Refuse to learn from no outcome or from several, and a time without a winner."""
+def make_outcome(
+    decision: NamedDecision,
+    winner: str | None = None,
+    ranking: Names | None = None,
+    outcome: Outcome | None = None,
+    after: float | None = None,
+) -> Outcome:
+    """Return the outcome that the arguments of `learn` name; exactly one of winner, ranking and outcome is given."""
     given = [one for one in (winner, ranking, outcome) if one is not None]
     if len(given) != 1:
         raise InputError(f"give exactly one of winner, ranking and outcome; {len(given)} were given")
     if winner is None and after is not None:
         raise InputError(f"after={after!r:.80} needs a winner; for a race without one use outcome=NoWinner(after)")
+    if not isinstance(decision, NamedDecision):
+        raise InputError(f"decision is {decision!r:.80}; give what select returned")
+    if winner is not None:
+        return Winner(_find_chosen(decision, winner), after)
+    if ranking is not None:
+        return Ranking([_find_chosen(decision, name) for name in distinct_names(ranking, "ranking")])
+    assert outcome is not None
+    return outcome
 
 
 class Preselector:
@@ -191,15 +203,8 @@ class Preselector:
         after : float, optional
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         """
-        require_one_outcome(winner, ranking, outcome, after)
-        if not isinstance(decision, NamedDecision):
-            raise InputError(f"decision is {decision!r:.80}; give what select returned")
-        if winner is not None:
-            outcome = Winner(_find_chosen(decision, winner), after)
-        elif ranking is not None:
-            outcome = Ranking([_find_chosen(decision, name) for name in names(ranking, "ranking")])
-        assert outcome is not None
-        self.policy.learn(self._widen(decision), outcome)
+        made = make_outcome(decision, winner, ranking, outcome, after)
+        self.policy.learn(self._widen(decision), made)
 
     def scores(self, context: Values | None = None) -> dict[str, float]:
         """What the policy would rank each arm by in a context now, by name.

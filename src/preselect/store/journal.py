@@ -78,13 +78,23 @@ class Event:
         except (TypeError, ValueError):
             found = None
         if not isinstance(found, dict) or not _PARTS[self.kind] <= set(found):
-            raise JournalError(f"event {self.number} is damaged: its body does not fit an event of kind {self.kind}")
+            raise self.report_damage(f"its body does not fit an event of kind {self.kind}")
         return found
 
     @cached_property
     def numbers(self) -> bytes:
         """The block of numbers of a decision."""
-        return _inflate(self.block, JournalError(f"event {self.number} is damaged: its numbers cannot be read"))
+        return _inflate(self.block, self.report_damage("its numbers cannot be read"))
+
+    def report_damage(self, problem: str) -> JournalError:
+        """Make the error that says what is wrong with this event.
+
+        Parameters
+        ----------
+        problem : str
+            What is wrong, as a clause.
+        """
+        return JournalError(f"event {self.number} is damaged: {problem}")
 
     def follows(self, digest: bytes) -> bool:
         """Whether this event is unchanged and was written after the one with the given digest.

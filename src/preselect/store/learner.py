@@ -13,7 +13,7 @@ from preselect.arguments import integer
 from preselect.decision import NamedDecision
 from preselect.errors import InputError, JournalError, StateFileError
 from preselect.outcomes import Outcome
-from preselect.preselector import AnyPath, Features, Names, Preselector, Values
+from preselect.preselector import AnyPath, Features, Names, Preselector, Values, make_outcome
 from preselect.store import apply
 from preselect.store.journal import Event, Journal
 
@@ -47,7 +47,7 @@ class Entry:
         event : Event
             A decision.
         """
-        return cls(event.number, apply.rebuild_decision(event), str(event.body["label"]))
+        return cls(event.number, apply.restore_decision(event), str(event.body["label"]))
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ class Learner:
         with self._in_step():
             decision = self._preselector.select(values, k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
-            body |= apply.describe(decision)
-            number = self.journal.append("decision", body, numbers=apply.pack_numbers(decision))
+            record, numbers = decision.to_record()
+            number = self.journal.append("decision", body | record, numbers=numbers)
         self._snapshot_when_due()
         return Entry(number, decision, label)
 
@@ -233,14 +233,17 @@ class Learner:
             raise InputError(f"details is {details!r:.80}; give values by name")
         self._check_in_step()
         decided = self._find_unfinished(entry)
-        kind, names, after = apply.name_outcome(decided.decision, winner, ranking, outcome, after)
-        learnt = apply.make_outcome(decided.decision, kind, names, after)
+        learnt = make_outcome(decided.decision, winner, ranking, outcome, after)
+        body = {**apply.name_outcome(decided.decision, learnt), "details": {} if details is None else details}
+        refused: InputError | None = None
         with self._in_step():
-            body = {"kind": kind, "names": names, "after": after, "details": {} if details is None else details}
             self.journal.append("outcome", body, decision=decided.number)
-            refused = apply.teach(self._preselector, decided.decision, learnt)
+            try:
+                self._preselector.learn(decided.decision, outcome=learnt)
+            except InputError as error:  # every replay refuses it too
+                refused = error
         self._snapshot_when_due()
-        if refused:
+        if refused is not None:
             raise JournalError(f"the outcome of decision {decided.number} is recorded, but not learnt from: {refused}")
 
     def unfinished(self) -> list[Entry]:
@@ -342,7 +345,7 @@ def _restore_newest(journal: Journal) -> tuple[Preselector, int]:
 
 def _is_same(one: Entry, other: Entry) -> bool:
     same = (one.number, one.label, one.decision.names) == (other.number, other.label, other.decision.names)
-    return same and apply.pack_numbers(one.decision) == apply.pack_numbers(other.decision)
+    return same and one.decision.to_record()[1] == other.decision.to_record()[1]
 
 
 def _name_values(names: list[str], values: Iterable[float]) -> dict[str, float | None]:

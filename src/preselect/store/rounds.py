@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from preselect.errors import JournalError
 from preselect.store.journal import Event, Journal
 
 
@@ -61,19 +60,19 @@ class Round:
             utilities = tuple(score - width for score, width in zip(made["scores"], made["widths"], strict=True))
             begun = cls(decision.number, decision.at, str(made["label"]), tuple(made["chosen"]), utilities)
         except (TypeError, ValueError) as error:
-            raise JournalError(f"event {decision.number} is damaged: it is not a whole decision ({error})") from None
+            raise decision.report_damage(f"it is not a complete decision ({error})") from None
         return begun if outcome is None else begun.end(outcome)
 
     def end(self, outcome: Event) -> Self:
         """Give the same round with its outcome."""
-        told = outcome.body
+        body = outcome.body
         return replace(
             self,
-            kind=str(told["kind"]),
-            names=tuple(told["names"]),
-            after=told.get("after"),
+            kind=str(body["kind"]),
+            names=tuple(body["names"]),
+            after=body.get("after"),
             ended=outcome.at,
-            details=told["details"] if isinstance(told["details"], Mapping) else {},
+            details=body["details"] if isinstance(body["details"], Mapping) else {},
         )
 
     @property
