@@ -1,4 +1,4 @@
-"""`preselect journal`: show, export and replay."""
+"""`preselect journal`: show, export and verify."""
 
 import csv
 import io
@@ -109,20 +109,21 @@ def test_an_empty_journal_has_a_header_and_no_rounds(path):
     )
     assert run("export", path, "--format", "jsonl").stdout == ""
     assert "0 decisions: no outcomes, 0 unfinished" in run("show", path).stdout
-    assert "0 events" in run("replay", path).stdout
+    assert "0 events" in run("verify", path).stdout
 
 
-def test_replay_says_whether_everything_is_reproduced(written, monkeypatch):
-    said = run("replay", written)
-    assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in said.stdout
-    assert said.stderr == ""
+def test_verify_says_whether_everything_is_reproduced(written, monkeypatch):
+    result = run("verify", written)
+    assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in result.stdout
+    assert result.stderr == ""
     monkeypatch.setattr("preselect.cli.progress._PATIENCE", 0.0)
-    assert run("replay", written).stderr.splitlines()[-1] == "12 of 12 events"
+    assert run("verify", written).stderr.splitlines()[-1] == "12 of 12 events"
+    assert run("replay", written).stdout == result.stdout  # the older name
     change(written, "UPDATE events SET at = 0 WHERE number = 5")
-    assert "event 5 (decision) is not as it was written" in run("replay", written, expect=1).stdout
+    assert "event 5 (decision) is not as it was written" in run("verify", written, expect=1).stdout
 
 
-def test_a_policy_of_ones_own_is_named_for_the_replay(tmp_path, monkeypatch):
+def test_a_policy_of_ones_own_is_named_to_verify(tmp_path, monkeypatch):
     (tmp_path / "own_policy.py").write_text("import preselect\nclass Mine(preselect.MaxTheta):\n    '''Mine.'''\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -131,15 +132,15 @@ def test_a_policy_of_ones_own_is_named_for_the_replay(tmp_path, monkeypatch):
         learner.select()
     del persistence._kinds["own_policy:Mine"], sys.modules["own_policy"]  # as in a new process
     assert "own_policy:Mine" in run("show", "own.journal").stdout
-    assert "own_policy:Mine, a policy whose class has not been" in run("replay", "own.journal", expect=1).stderr
-    assert "bit for bit" in run("replay", "own.journal", "--policy", "own_policy:Mine").stdout
+    assert "own_policy:Mine, a policy whose class has not been" in run("verify", "own.journal", expect=1).stderr
+    assert "bit for bit" in run("verify", "own.journal", "--policy", "own_policy:Mine").stdout
 
 
 def test_the_command_teaches_and_refuses_with_a_sentence(written, tmp_path):
-    assert "preselect journal replay race.journal" in run("--help").stdout
+    assert "preselect journal verify race.journal" in run("--help").stdout
     shutil.copy(__file__, tmp_path / "text")
-    for form in ("show", "export", "replay"):
-        assert "exit code" in run(form, "--help").stdout or form != "replay"
+    for form in ("show", "export", "verify"):
+        assert "exit code" in run(form, "--help").stdout or form != "verify"
         assert "there is no journal" in run(form, tmp_path / "nothing", expect=1).stderr
         assert "is not a journal" in run(form, tmp_path / "text", expect=1).stderr
         assert "is a folder or a device, not a journal" in run(form, tmp_path, expect=1).stderr

@@ -142,7 +142,7 @@ def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
                 pairs += [(math.exp(one) / total, name == won) for name, one in u.items()]
     page = read_page(path, out)
     assert "Predicted: each arm's estimated winning probability when it was chosen" in page.words
-    assert ("Races that nobody won are included" in page.words) == ("outside" in policy)
+    assert ("Races without a winner are included" in page.words) == ("outside" in policy)
     assert ("Only races with a winner are included" in page.words) == ("outside" not in policy)
     rows = page.table("probability", "predictions")
     assert sum(int(row["predictions"]) for row in rows) == len(pairs)

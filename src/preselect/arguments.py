@@ -10,7 +10,7 @@ import numpy as np
 
 from preselect.errors import InputError
 
-_MOST_SHOWN = 10  # names in a message
+_MAX_SHOWN = 10  # names in a message
 
 
 def integer(value: Any, argument: str, least: int) -> int:
@@ -58,7 +58,7 @@ def number(
 
 
 def _as_float(value: Any) -> float:
-    """The value as a float; NaN if it is not a number."""
+    """Return the value as a float; NaN if it is not a number."""
     if isinstance(value, str) or not hasattr(value, "__float__") or np.ndim(value):
         return math.nan
     try:
@@ -127,14 +127,14 @@ def distinct_names(value: Any, argument: str) -> list[str]:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names for a message, in quotes; of many only the first ones.
+    """Join names for a message, in quotes; of many names only the first ones.
 
     >>> join_names(["a", "b"])
     "'a', 'b'"
     """
     every = list(names)
-    more = f" and {len(every) - _MOST_SHOWN} more" if len(every) > _MOST_SHOWN else ""
-    return ", ".join(f"{name!r:.40}" for name in every[:_MOST_SHOWN]) + more or "none"
+    more = f" and {len(every) - _MAX_SHOWN} more" if len(every) > _MAX_SHOWN else ""
+    return ", ".join(f"{name!r:.40}" for name in every[:_MAX_SHOWN]) + more or "none"
 
 
 def _show(value: Any) -> str:

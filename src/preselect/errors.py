@@ -9,8 +9,8 @@
 
 Every message is a sentence in the caller's terms: what was wrong, the value, and what to do about it.
 
-One more exception, LifeLineError, lives in `preselect.race.supervisor`: that program imports nothing from the rest of
-the package, and nobody outside it sees the exception.
+One more exception, ClientGoneError, lives in `preselect.race.supervisor`: that program imports nothing from the rest of
+the package, and it never leaves that program.
 """
 
 

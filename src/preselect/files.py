@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from preselect.errors import InputError
 
-_MOST_BYTES = 1 << 30  # of a decompressed file
+_MAX_BYTES = 1 << 30  # of a decompressed file
 
 _CHUNK = 1 << 20  # bytes that are decompressed at a time
 
@@ -40,8 +40,8 @@ _COMPRESSIONS = {  # by suffix
 }
 
 
-def read_bytes(path: str | PathLike[str], *, most: int = _MOST_BYTES) -> bytes:
-    """The content of a file, decompressed if it is compressed, but then at most `most` bytes of it."""
+def read_bytes(path: str | PathLike[str], *, most: int = _MAX_BYTES) -> bytes:
+    """Return a file's content, decompressed; raise an InputError if that exceeds `most` bytes."""
     name = fspath(path)
     try:
         content = Path(path).read_bytes()
@@ -74,8 +74,8 @@ def _require_no_suffix(name: str, content: bytes) -> None:
             raise InputError(f"{wrong}; compress it, or rename it without {suffix}")
 
 
-def read_text(path: str | PathLike[str], *, most: int = _MOST_BYTES) -> str:
-    """The content of a UTF-8 text file, read as `read_bytes` does."""
+def read_text(path: str | PathLike[str], *, most: int = _MAX_BYTES) -> str:
+    """Return the content of a UTF-8 text file, read as `read_bytes` does."""
     try:
         return read_bytes(path, most=most).decode()
     except UnicodeDecodeError as error:
@@ -126,7 +126,7 @@ def _stat(path: str | PathLike[str]) -> os.stat_result | None:
 
 
 def _is_replaceable(target: Path, status: os.stat_result) -> bool:
-    """Whether it is a file under the name found; behind /dev/stdout there may be one that has no name any more."""
+    """Whether the path still names this regular file; /dev/stdout may lead to one that has no name any more."""
     found = _stat(target)
     return stat.S_ISREG(status.st_mode) and found is not None and os.path.samestat(found, status)
 
@@ -134,7 +134,7 @@ def _is_replaceable(target: Path, status: os.stat_result) -> bool:
 def _replace(target: Path, data: bytes, status: os.stat_result | None) -> None:
     """Write beside the target and rename; `status` is that of the file to be replaced, None if there is none."""
     temporary = target.with_name(f".{secrets.token_hex(8)}")  # short: the target's own name may be as long as allowed
-    # until the old mode is set nobody else may look; a new file gets what the umask allows
+    # unreadable for others until the old mode is set; a new file gets the mode that the umask allows
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if status is None else 0o600)
     try:
         with open(descriptor, "wb") as file:

@@ -32,7 +32,7 @@ def journal() -> None:
     \b
     preselect journal show race.journal                   arms, counts, the last rounds
     preselect journal export race.journal --out runs.csv  every round, one per line
-    preselect journal replay race.journal                 can everything be reproduced, bit for bit?
+    preselect journal verify race.journal                 can everything be reproduced, bit for bit?
     """
 
 
@@ -52,7 +52,7 @@ def journal() -> None:
 def show(journal: Path, last: int, style: str) -> None:
     """Show arms, counts and the last rounds.
 
-    An arm is played in every round for which it is chosen. It wins as the winner, or as the first of a ranking.
+    An arm is played in every round for which it is chosen. It wins a round if it is the winner or ranked first.
     """
     with store.Journal.read(journal) as source:
         found = {**_summarise(source), "last": [_tabulate(store.Round.of(*pair)) for pair in source.last_rounds(last)]}
@@ -96,13 +96,13 @@ def export(journal: Path, style: str, out: Path | None) -> None:
 @journal.command()
 @_JOURNAL
 @click.option("--policy", metavar="MODULE:CLASS", help="Your own policy, if the journal was written with one.")
-def replay(journal: Path, policy: str | None) -> None:
+def verify(journal: Path, policy: str | None) -> None:
     """Check that everything can be reproduced.
 
-    Every decision is made again from the beginning, every outcome is learnt from again, and all is compared bit for
-    bit: choices, scores, joint features, and snapshots of the state. The exit code is 0 if all of them are
-    reproduced. It is 1 at the first difference, which is printed: either the journal was changed, or another machine,
-    numpy or preselect rounds the last bits differently.
+    The journal is replayed from the start: every decision is made again, every outcome is learnt from again, and
+    everything is compared bit for bit: choices, scores, joint features, and snapshots of the state. The exit code is 0
+    if all of it is reproduced. It is 1 at the first difference, which is printed: either the journal was changed, or
+    another machine, numpy or preselect rounds the last bits differently. (`replay` is an older name of this command.)
     """
     if policy is not None:
         registry.parse(policy)
@@ -115,6 +115,11 @@ def replay(journal: Path, policy: str | None) -> None:
         f"{journal} is reproduced bit for bit: {found.events} events, {found.decisions} decisions, "
         f"{found.outcomes} outcomes, {found.snapshots} snapshots"
     )
+
+
+journal.add_command(
+    click.Command("replay", params=verify.params, callback=verify.callback, hidden=True, help=verify.help)
+)
 
 
 def _summarise(source: store.Journal) -> dict[str, Any]:
@@ -138,7 +143,7 @@ def _summarise(source: store.Journal) -> dict[str, Any]:
 
 
 def _read_header(source: store.Journal) -> dict[str, Any]:
-    """What the preselector was made with."""
+    """Read what the preselector was made with."""
     return state.unpack(source.about.genesis, source.path).header
 
 
@@ -180,7 +185,7 @@ def _make_table(title: str, columns: Iterable[str], rows: Iterable[list[Any]]) -
 
 
 def _tabulate(round: store.Round) -> dict[str, Any]:
-    """The columns that every format has."""
+    """Return the columns that every format has."""
     return {
         "number": round.number,
         "time": _format_time(round.decided),

@@ -19,17 +19,17 @@ from rich.text import Text
 from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
 from preselect.errors import InputError
 from preselect.race import RaceResult, RaceSession, Standing, check_arms, find_solvers, read_pool, write_pool
+from preselect.race.answers import EXIT_CODES
 from preselect.race.outputs import OutputFolder
 from preselect.race.summary import RaceSummary, summarise_races
 from preselect.race.supervision import Status, Watch
 from preselect.store import Journal, read_rounds
 
-_EXIT_CODES = {"SATISFIABLE": 10, "UNSATISFIABLE": 20}  # as the SAT competitions agreed
-_POOL = click.argument("pool", type=click.Path(path_type=Path))
+_POOL = click.argument("pool_file", metavar="POOL", type=click.Path(path_type=Path))
 
 
 class _Race(click.Group):
-    """Takes a first word that is no subcommand for a pool: `race pool.toml FILE...` means `race run pool.toml FILE...`."""
+    """Treats a first word that is not a subcommand as a pool: `race pool.toml FILE` means `race run pool.toml FILE`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "-h", "--help"):
@@ -69,10 +69,10 @@ def init(pool: Path, k: int | None, seconds: float) -> None:
 @_POOL
 @click.option("--instance", type=click.Path(path_type=Path), help="Try them on this file instead of tiny formulas.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def check(pool: Path, instance: Path | None, style: str) -> None:
+def check(pool_file: Path, instance: Path | None, style: str) -> None:
     """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is."""
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
-        checks = check_arms(read_pool(pool), Path(folder), instance=instance)
+        checks = check_arms(read_pool(pool_file), Path(folder), instance=instance)
     if style == "json":
         click.echo(json.dumps([each._asdict() for each in checks], indent=2))
     else:
@@ -100,7 +100,7 @@ def check(pool: Path, instance: Path | None, style: str) -> None:
 )
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def run(
-    pool: Path,
+    pool_file: Path,
     instances: tuple[Path, ...],
     inbox: Path | None,
     output: Path | None,
@@ -113,7 +113,7 @@ def run(
     The winner's output goes to standard output, or to a folder with --output. Progress and a summary go to standard
     error. With --format json, standard output has a line of JSON for each instance instead.
 
-    With --output, a.cnf is answered in a.cnf.out; there is no such file if nobody won. An output that an earlier run
+    With --output, a.cnf is answered in a.cnf.out; there is no such file if there was no winner. An output that an earlier run
     wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced. (The folder's
     file .preselect-outputs lists what was written there, with checksums.)
 
@@ -122,19 +122,19 @@ def run(
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
-    setting = read_pool(pool).override(k=k, seconds=seconds)
+    pool = read_pool(pool_file).override(k=k, seconds=seconds)
     files = list_files(instances)
     require_apart(output, inbox, instances)
     batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style)
     log = _Log()
-    with RaceSession(setting) as session, _explain_interrupt(setting.journal, log, inbox):
-        for place, file in enumerate(iterate_files(files, inbox), start=1):
-            _race_one(session, file, batch, log, f"[{place}/{len(files)}]" if place <= len(files) else "[new]")
-    _print_summary(setting.journal, log)
+    with RaceSession(pool) as session, _explain_interrupt(pool.journal, log, inbox):
+        for position, file in enumerate(iterate_files(files, inbox), start=1):
+            _race_one(session, file, batch, log, f"[{position}/{len(files)}]" if position <= len(files) else "[new]")
+    _print_summary(pool.journal, log)
     if log.failed:
         raise InputError(f"{_count(log.failed, 'instance')} could not be raced; see above")
     if batch.is_single and log.last is not None and log.last.winner is not None:
-        sys.exit(_EXIT_CODES.get(log.last.answer or "", log.last.exit_code))
+        sys.exit(EXIT_CODES.get(log.last.answer or "", log.last.exit_code))
 
 
 @race.command()
@@ -183,21 +183,21 @@ class _Log:
         self.failed += result.void is not None and result.winner is None
 
 
-def _race_one(session: RaceSession, file: Path, batch: _Batch, log: _Log, place: str) -> None:
-    """Race on a file and print what there is to say; only if it is the single one may its error end the command."""
+def _race_one(session: RaceSession, file: Path, batch: _Batch, log: _Log, progress: str) -> None:
+    """Race on a file and print the result; an error ends the command only if it is the only file."""
     try:
         if batch.output is not None:
             batch.output.require_free(file)
         with _show_standings(file) as watch:
             result = session.run(file, watch=watch)
         log.add(result)
-        _print_result(result, place)
+        _print_result(result, progress)
         _write_answer(result, batch)
     except InputError as error:
         if batch.is_single:
             raise
         log.failed += 1
-        click.echo(f"{place} {make_printable(file)}: {error}", err=True)
+        click.echo(f"{progress} {make_printable(file)}: {error}", err=True)
 
 
 @contextmanager
@@ -239,8 +239,8 @@ def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
     return table
 
 
-def _print_result(result: RaceResult, place: str) -> None:
-    click.echo(f"{place} {make_printable(result.instance)}: {_describe(result)}", err=True)
+def _print_result(result: RaceResult, progress: str) -> None:
+    click.echo(f"{progress} {make_printable(result.instance)}: {_describe(result)}", err=True)
     for finish in result.finishes:
         if finish.status in (Status.WRONG_ANSWER, Status.CRASHED, Status.MEMORY):
             click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
@@ -306,16 +306,14 @@ def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
 
 
 def _print_summary(journal: Path, log: _Log) -> None:
-    """Summarize the races of this run as the journal has them."""
+    """Summarise the races of this run as the journal has them."""
     if log.first is None:
         return
     with Journal.read(journal) as source:
         summary = summarise_races(read_rounds(source, after=log.first.number - 1))
     click.echo(_summarise(summary), err=True)
     Console(stderr=True).print(_tabulate_arms(summary))
-    click.echo(
-        "saved: against the arm alone, on solved instances, not counting features; –: nothing for certain", err=True
-    )
+    click.echo("saved: against the arm alone, on solved instances, not counting features; –: unknown", err=True)
 
 
 def _summarise(summary: RaceSummary) -> str:

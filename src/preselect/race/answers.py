@@ -18,7 +18,9 @@ from preselect.sat.dimacs import Formula
 
 SATISFIABLE, UNSATISFIABLE = "SATISFIABLE", "UNSATISFIABLE"
 
-_ANSWERS = {10: SATISFIABLE, 20: UNSATISFIABLE}  # the convention of the SAT competitions
+EXIT_CODES = {SATISFIABLE: 10, UNSATISFIABLE: 20}  # the convention of the SAT competitions
+
+_ANSWERS = {code: answer for answer, code in EXIT_CODES.items()}
 _STATUS_LINE = re.compile(rb"^s[ \t]+([^\r\n]*)", re.MULTILINE)
 _VALUE_LINE = re.compile(rb"^v(?:[ \t]([^\n]*))?\r?$", re.MULTILINE)
 _CHARACTERS_OF_NUMBERS = b"0123456789- \t\r"

@@ -103,13 +103,13 @@ def _raise_to_scale(seconds: float) -> float:
 
 
 def _draw_total(panel: Any, best: SingleArm) -> None:
-    places = [0, *(pairing.position for pairing in best.pairings)]
+    positions = [0, *(pairing.position for pairing in best.pairings)]
     totals = {
         "the races": ([pairing.race.seconds or 0.0 for pairing in best.pairings], BLUE, "-"),
         f"{shorten_name(best.arm)} alone, at least": ([one.known.seconds for one in best.pairings], VERMILION, "--"),
     }
     for label, (seconds, colour, dash) in totals.items():
-        panel.step(places, np.cumsum([0.0, *seconds]), where="post", color=colour, linestyle=dash, label=label)
+        panel.step(positions, np.cumsum([0.0, *seconds]), where="post", color=colour, linestyle=dash, label=label)
     label_axes(panel, "race", "seconds so far")
     panel.set_ylim(bottom=0)
     panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)

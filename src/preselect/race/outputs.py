@@ -21,10 +21,10 @@ class OutputFolder:
     Parameters
     ----------
     path : Path
-        The folder; it is made if it does not exist.
+        The folder; it is created if it does not exist.
     instances : iterable of Path
-        Instances that are going to be written: it is an error if two have the same name, or if a file that is not ours
-        is in the way of one.
+        Instances whose outputs are going to be written. Two with the same name are an error, and so is an output that
+        would overwrite a file that is not ours.
     """
 
     def __init__(self, path: Path, instances: Iterable[Path]) -> None:
@@ -37,30 +37,30 @@ class OutputFolder:
         path.mkdir(parents=True, exist_ok=True)
 
     def locate(self, instance: Path) -> Path:
-        """Give the file for an instance's output."""
+        """Return the path of an instance's output."""
         return self.path / f"{instance.name}.out"
 
     def require_free(self, instance: Path) -> None:
-        """Raise an error if a file that is not ours is where the output of an instance belongs."""
-        place = self.locate(instance)
-        if place.is_symlink() or (place.exists() and not self._is_ours(place)):
-            raise InputError(f"{place} exists and is not overwritten; move it, or name another folder for --output")
+        """Raise an InputError if the output would overwrite a file that this command did not write."""
+        path = self.locate(instance)
+        if path.is_symlink() or (path.exists() and not self._is_ours(path)):
+            raise InputError(f"{path} exists and is not overwritten; move it, or name another folder for --output")
 
     def write(self, instance: Path, output: bytes) -> None:
-        """Write the output of an instance's winner, over ours of an earlier run if there is one."""
+        """Write the output of an instance's winner; an output of an earlier run is replaced."""
         self.require_free(instance)
-        place = self.locate(instance)
-        self._register(place.name, output)  # first: a file that is not listed would not be known as ours
-        write_whole(place, output)
+        path = self.locate(instance)
+        self._register(path.name, output)  # first: a file that is not listed would not be recognised as ours
+        write_whole(path, output)
 
     def remove(self, instance: Path) -> None:
-        """Remove our output of an earlier run, which is no answer to this one; a file that is not ours stays."""
-        place = self.locate(instance)
-        if not place.is_symlink() and self._is_ours(place):
-            place.unlink()
+        """Remove our output of an earlier run, as it does not answer this run; a file that is not ours stays."""
+        path = self.locate(instance)
+        if not path.is_symlink() and self._is_ours(path):
+            path.unlink()
 
-    def _is_ours(self, place: Path) -> bool:
-        return place.is_file() and _digest(place.read_bytes()) in self._digests[place.name]
+    def _is_ours(self, path: Path) -> bool:
+        return path.is_file() and _digest(path.read_bytes()) in self._digests[path.name]
 
     def _register(self, name: str, output: bytes) -> None:
         digest = _digest(output)
@@ -79,7 +79,7 @@ def _require_same(other: Path, instance: Path) -> None:
 
 
 def _read_register(path: Path) -> dict[str, set[str]]:
-    """Digests by name; a line that was cut off by a crash lists nothing."""
+    """Read digests by name; a line that was cut off by a crash is ignored."""
     digests: dict[str, set[str]] = defaultdict(set)
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:

@@ -227,8 +227,8 @@ def _parse(path: Path) -> Table:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).rpartition(" (at ")
-        line = re.match(r"line (\d+)", place)
+        message, _, where = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", where)
         line_number = line[1] if line else text.count("\n") + 1
         raise InputError(f"{path}, line {line_number}: not valid TOML: {message or error}") from None
     except RecursionError:

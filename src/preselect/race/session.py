@@ -69,6 +69,7 @@ class RaceSession:
         watch : callable, optional
             Called with the list of standings at every event and four times a second.
         """
+        # BLOCKING never suspends, so the coroutine runs to its end in this thread, without an event loop
         return run_blocking(self._run(Path(instance), watch, BLOCKING))
 
     async def run_async(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:

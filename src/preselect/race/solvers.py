@@ -94,7 +94,7 @@ def find_solvers(path: str | None = None) -> list[Solver]:
         The folders to search, as in the environment variable PATH, which is the default.
     """
     found = [solver for solver in _KNOWN if shutil.which(solver.command[0], path=path)]
-    complementary = [_make_saps(f"saps-{place}", EFFECTIVE[place - 1]) for place in _COMPLEMENTARY]
+    complementary = [_make_saps(f"saps-{rank}", EFFECTIVE[rank - 1]) for rank in _COMPLEMENTARY]
     return [*found, _make_saps("saps", DEFAULT), *complementary]
 
 

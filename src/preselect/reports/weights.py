@@ -45,14 +45,14 @@ class Weights:
 
     def keep(self, arms: Collection[str], *, most: int) -> Self:
         """Leave out other arms than these, and all but the `most` context features with the largest ratios."""
-        kept = [place for place, arm in enumerate(self.arms) if arm in arms]
-        rows = [*range(len(self.features)), *(len(self.features) + place for place in kept)]
+        kept = [position for position, arm in enumerate(self.arms) if arm in arms]
+        rows = [*range(len(self.features)), *(len(self.features) + position for position in kept)]
         largest = self.ratios()[rows, 1:].max(axis=0, initial=0.0)
         columns = [0, *sorted((1 + np.argsort(-largest, kind="stable")[:most]).tolist())]
         return replace(
             self,
-            arms=[self.arms[place] for place in kept],
-            columns=[self.columns[place] for place in columns],
+            arms=[self.arms[position] for position in kept],
+            columns=[self.columns[position] for position in columns],
             values=self.values[np.ix_(rows, columns)],
             deviations=self.deviations[np.ix_(rows, columns)],
         )

@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,8 +14,9 @@ import numpy as np
 
 import preselect
 from preselect.errors import JournalError
+from preselect.store.lock import lock
 
-FORMAT = "preselect-journal"
+_FORMAT = "preselect-journal"
 VERSION = 1
 _APPLICATION = int.from_bytes(b"PSEL", "big")  # the mark by which SQLite files of one program are recognised
 
@@ -53,7 +54,7 @@ _SCHEMA = (
     ),
 )
 
-_REASONS = {  # by the beginning of SQLite's names of errors
+_REASONS = {  # keyed by the prefix of SQLite's error name
     "SQLITE_NOTADB": "is not a journal but some other file; name another",
     "SQLITE_CORRUPT": "is damaged; use a copy of it, or name another file",
     "SQLITE_FULL": "cannot be written because the disk is full; make room and open it again",
@@ -65,60 +66,114 @@ _REASONS = {  # by the beginning of SQLite's names of errors
 
 def locate(path: str | os.PathLike[str]) -> Path:
     """Find the path of a journal, with links followed, so that its lock is the same by every name."""
-    place = Path(os.path.realpath(path))
-    with explain_errors(place):
-        if place.exists() and not place.is_file():
-            raise JournalError(f"{place} is a folder or a device, not a journal; name a file")
-        if place.exists() and 0 < place.stat().st_size < _SMALLEST:
-            raise JournalError(f"{place} {_REASONS['SQLITE_NOTADB']}")
-    return place
+    real = Path(os.path.realpath(path))
+    with explain_errors(real):
+        if real.exists() and not real.is_file():
+            raise JournalError(f"{real} is a folder or a device, not a journal; name a file")
+        if real.exists() and 0 < real.stat().st_size < _SMALLEST:
+            raise JournalError(f"{real} {_REASONS['SQLITE_NOTADB']}")
+    return real
 
 
-@contextmanager
-def connect(place: Path, options: str) -> Iterator[sqlite3.Connection]:
-    """Connect to a file; each statement is committed by itself, except in a `transaction`."""
-    connection = sqlite3.connect(
-        f"{place.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
-    try:
-        yield connection
-    finally:
-        connection.close()
+def open_writer(path: Path, resources: ExitStack, genesis: Callable[[], bytes], description: str) -> sqlite3.Connection:
+    """Lock a journal, begin it if it is new, and open a connection whose commits are on disk when they return."""
+    with explain_errors(path):
+        resources.enter_context(lock(path))
+        is_new = not (path.exists() and _has_begun(path))
+    content = genesis() if is_new else b""  # before the file is created, because it may fail
+    with explain_errors(path):
+        connection = resources.enter_context(_connect(path, "mode=rwc"))
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        with transaction(connection):
+            if is_new:
+                _begin(connection, content, description)
+            # always written: otherwise SQLite would open a read-only file without an error
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+    return connection
 
 
-def open_reader(place: Path, resources: ExitStack) -> sqlite3.Connection:
-    """Open a connection that keeps seeing the file as it is now."""
+def _has_begun(path: Path) -> bool:
+    with _connect(path, "mode=rw") as connection:
+        return _is_begun(connection, path)
+
+
+def _begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> None:
+    """Make an empty file a journal, except for its version, within the caller's transaction."""
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    about = {
+        "format": _FORMAT,
+        "created": time.time(),
+        "genesis": zlib.compress(genesis),
+        "description": description,
+        "software": json.dumps(list_versions()),
+    }
+    connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+
+
+def open_reader(path: Path, resources: ExitStack) -> sqlite3.Connection:
+    """Open a connection that keeps seeing the journal as it is now."""
+    with explain_errors(path):
+        if not path.exists():
+            raise JournalError(f"there is no journal {path}")
+        connection = _freeze(path, resources)
+        if not _is_begun(connection, path):
+            raise JournalError(f"{path} is empty, not a journal; name another file")
+    return connection
+
+
+def _freeze(path: Path, resources: ExitStack) -> sqlite3.Connection:
+    """Open a connection that sees no later changes; without leave to write, it takes the file as unchanging."""
     with ExitStack() as attempt:
         # not mode=ro, which leaves files behind that it may not remove
-        connection = attempt.enter_context(connect(place, "mode=rw"))
+        connection = attempt.enter_context(_connect(path, "mode=rw"))
         connection.execute("PRAGMA query_only = ON")
         connection.execute("BEGIN")
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
-            _require_nothing_pending(place)
+            _require_nothing_pending(path)
         else:
             resources.enter_context(attempt.pop_all())
             return connection
-    return resources.enter_context(connect(place, "mode=ro&immutable=1"))
+    return resources.enter_context(_connect(path, "mode=ro&immutable=1"))
 
 
-def _require_nothing_pending(place: Path) -> None:
+def _require_nothing_pending(path: Path) -> None:
     """In a folder that cannot be written only the main file can be read, so it must be complete."""
-    pending = Path(f"{place}-wal")
+    pending = Path(f"{path}-wal")
     if pending.exists() and pending.stat().st_size:
         raise JournalError(
-            f"{place} cannot be read in a read-only folder, because {pending.name} holds a part of it; "
+            f"{path} cannot be read in a read-only folder, because {pending.name} holds a part of it; "
             "copy both to another folder"
         )
 
 
-def open_writer(place: Path, resources: ExitStack) -> sqlite3.Connection:
-    """Open a connection whose commits are on disk when they return."""
-    connection = resources.enter_context(connect(place, "mode=rwc"))
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
+def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a journal; an empty file is not one yet, and anything else is an error."""
+    application, version, tables = (
+        int(connection.execute(query).fetchone()[0])
+        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    )
+    if application != _APPLICATION and (application or version or tables):
+        raise JournalError(f"{path} is not a journal but another program's database; name another file")
+    if version > VERSION:
+        raise JournalError(f"{path} has version {version}, and this preselect reads up to {VERSION}; update preselect")
+    return application == _APPLICATION
+
+
+@contextmanager
+def _connect(path: Path, options: str) -> Iterator[sqlite3.Connection]:
+    """Connect to a file; each statement is committed by itself, except in a `transaction`."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 @contextmanager
@@ -134,47 +189,19 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def is_begun(connection: sqlite3.Connection, place: Path) -> bool:
-    """Whether the file is a journal; an empty file is not one yet, and anything else is an error."""
-    application, version, tables = (
-        int(connection.execute(query).fetchone()[0])
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    )
-    if application != _APPLICATION and (application or version or tables):
-        raise JournalError(f"{place} is not a journal but another program's database; name another file")
-    if version > VERSION:
-        raise JournalError(f"{place} has version {version}, and this preselect reads up to {VERSION}; update preselect")
-    return application == _APPLICATION
-
-
-def begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> None:
-    """Make an empty file a journal, except for its version, within the caller's transaction."""
-    for statement in _SCHEMA:
-        connection.execute(statement)
-    about = {
-        "format": FORMAT,
-        "created": time.time(),
-        "genesis": zlib.compress(genesis),
-        "description": description,
-        "software": json.dumps(list_versions()),
-    }
-    connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-
-
 def list_versions() -> dict[str, str]:
     """The versions on which the last bits of numbers may depend."""
     return {"preselect": preselect.__version__, "numpy": np.__version__, "machine": platform.machine()}
 
 
 @contextmanager
-def explain_errors(place: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and of the system into one sentence."""
     try:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
         reason = next((text for start, text in _REASONS.items() if name.startswith(start)), None)
-        raise JournalError(f"{place} {reason or f'cannot be used as a journal: {error}'}") from None
+        raise JournalError(f"{path} {reason or f'cannot be used as a journal: {error}'}") from None
     except OSError as error:
-        raise JournalError(f"{place} {_REASONS['SQLITE_CANTOPEN']} ({error.strerror or error})") from None
+        raise JournalError(f"{path} {_REASONS['SQLITE_CANTOPEN']} ({error.strerror or error})") from None

@@ -25,7 +25,6 @@ from typing import Any, Self
 from preselect.errors import JournalError, StateFileError
 from preselect.store import database
 from preselect.store.database import explain_errors, transaction
-from preselect.store.lock import lock
 from preselect.store.values import decode, encode
 
 _COLUMNS = ("number", "at", "kind", "decision", "body", "numbers", "digest")
@@ -170,20 +169,9 @@ class Journal:
         description : mapping, optional
             What a new journal is about; anything that JSON can hold.
         """
-        place, about = database.locate(path), encode(description or {}, "description")
+        real, about = database.locate(path), encode(description or {}, "description")
         with ExitStack() as resources:
-            with explain_errors(place):
-                resources.enter_context(lock(place))
-                begun = _is_begun(place)
-            content = b"" if begun else genesis()  # before the file is created, because it may fail
-            with explain_errors(place):
-                connection = database.open_writer(place, resources)
-                with transaction(connection):
-                    if not begun:
-                        database.begin(connection, content, about)
-                    # always written: otherwise SQLite would open a read-only file without an error
-                    connection.execute(f"PRAGMA user_version = {database.VERSION}")
-            journal = cls(place, connection, resources)
+            journal = cls(real, database.open_writer(real, resources, genesis, about), resources)
             journal._resources = resources.pop_all()
         return journal
 
@@ -196,15 +184,9 @@ class Journal:
         path : str or path
             The file. It is never created.
         """
-        place = database.locate(path)
+        real = database.locate(path)
         with ExitStack() as resources:
-            with explain_errors(place):
-                if not place.exists():
-                    raise JournalError(f"there is no journal {place}")
-                connection = database.open_reader(place, resources)
-                if not database.is_begun(connection, place):
-                    raise JournalError(f"{place} is empty, not a journal; name another file")
-            journal = cls(place, connection, resources)
+            journal = cls(real, database.open_reader(real, resources), resources)
             journal._resources = resources.pop_all()
         return journal
 
@@ -342,13 +324,6 @@ class Journal:
             return _About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
         except (KeyError, TypeError, ValueError, zlib.error) as error:
             raise JournalError(f"{self.path} is damaged: its beginning cannot be read ({error!r})") from None
-
-
-def _is_begun(place: Path) -> bool:
-    if not place.exists():
-        return False
-    with database.connect(place, "mode=rw") as connection:
-        return database.is_begun(connection, place)
 
 
 def _digest(

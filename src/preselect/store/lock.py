@@ -11,7 +11,7 @@ from preselect.errors import JournalError
 
 @contextmanager
 def lock(journal: Path) -> Iterator[None]:
-    """Be the only writer of a journal, by locking a file beside it, which is removed in the end."""
+    """Hold the write lock, a file beside the journal, removed on exit."""
     path = journal.with_name(journal.name + ".lock")
     descriptor = _acquire(path, journal)
     try:

@@ -42,7 +42,7 @@ def _simplify(value: Any, argument: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_simplify(one, f"{argument}[{place}]") for place, one in enumerate(value)]
+        return [_simplify(one, f"{argument}[{position}]") for position, one in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value) and set(value) != {_NOT_FINITE}:
         return {name: _simplify(one, f"{argument}[{name!r}]") for name, one in value.items()}
     raise InputError(f"{argument} is {value!r:.80}, which JSON cannot hold; use strings, numbers, lists and mappings")

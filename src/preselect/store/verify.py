@@ -1,4 +1,4 @@
-"""The proof of a journal: replayed from its beginning, every decision and every snapshot must be the same again."""
+"""Verify a journal by replaying it from the start: every decision and every snapshot must be reproduced."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class _Verifier:
         self.journal = journal
         self.preselector = Preselector.from_bytes(journal.about.genesis, journal.path)
         self.snapshots = {snapshot.after: snapshot for snapshot in journal.snapshots()}
-        self.digest, self.place, self.compared = journal.about.digest, 0, 0
+        self.digest, self.last, self.compared = journal.about.digest, 0, 0
         self.counts = {"arm": 0, "decision": 0, "outcome": 0}
         damage = journal.find_damage()
         self.difference = f"the file is damaged: {damage}" if damage else self._compare_snapshot()
 
     def check(self, event: Event) -> None:
         self.difference = self.difference or self._check_chain(event) or self._replay(event)
-        self.place, self.digest = event.number, event.digest
+        self.last, self.digest = event.number, event.digest
         self.difference = self.difference or self._compare_snapshot()
         self.counts[event.kind] += 1
 
@@ -98,8 +98,8 @@ class _Verifier:
         )
 
     def _check_chain(self, event: Event) -> str | None:
-        if event.number != self.place + 1:
-            return f"event {self.place + 1} is missing: {event.number} follows {self.place}"
+        if event.number != self.last + 1:
+            return f"event {self.last + 1} is missing: {event.number} follows {self.last}"
         if not event.follows(self.digest):
             return f"event {event.number} ({event.kind}) is not as it was written: its digest does not match"
         return None
@@ -111,7 +111,7 @@ class _Verifier:
             return str(error)
 
     def _compare_snapshot(self) -> str | None:
-        snapshot = self.snapshots.get(self.place)
+        snapshot = self.snapshots.get(self.last)
         if snapshot is None:
             return None
         self.compared += 1
