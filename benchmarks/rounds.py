@@ -2,8 +2,8 @@
 And of the default policy, beside CPPL.
 
 All four run in this process, in turn, in short blocks on the same contexts. A cost is the median over all rounds; a
-ratio is the median over the blocks, each of which sees the machine in one mood. The bare kernels are the two compiled
-functions that the policy calls, called the same way on arrays that lie ready.
+ratio is the median over the blocks, each of which runs under the same load. The bare kernels are the two compiled
+functions that the policy calls, called the same way on preallocated arrays.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Steps per second of SAPS on a colouring instance with 3000 variables and 23 000 clauses, for five parametrizations.
 
 For comparison, the same run measures how many passes per second numpy makes over an array with a number per clause, as
-a yardstick for the speed of the machine at the time: smoothing as published is one such pass.
+a reference for the speed of the machine at the time: smoothing as published is one such pass.
 """
 
 from time import perf_counter

@@ -42,7 +42,7 @@ def test_the_best_fixed_set_is_the_best_of_all(k):
 def test_too_many_sets_are_searched(monkeypatch):
     costs = draw_costs(60, 12)
     exact = [best_fixed_set(costs, k) for k in (1, 4)]
-    monkeypatch.setattr(baselines, "_MOST_SUBSETS", 10)
+    monkeypatch.setattr(baselines, "_MAX_SUBSETS", 10)
     single, found = (best_fixed_set(costs, k) for k in (1, 4))
     assert not found.exact
     assert exact[1].cost <= found.cost <= 1.05 * exact[1].cost
@@ -52,7 +52,7 @@ def test_too_many_sets_are_searched(monkeypatch):
 
 def test_exchange_corrects_a_greedy_choice(monkeypatch):
     half = np.array([[1.0, 99.0, 40.0], [1.0, 99.0, 40.0], [99.0, 1.0, 40.0], [99.0, 1.0, 40.0]])
-    monkeypatch.setattr(baselines, "_MOST_SUBSETS", 0)
+    monkeypatch.setattr(baselines, "_MAX_SUBSETS", 0)
     found = best_fixed_set(half, 2)  # the greedy search begins with the last arm
     assert (found.arms, found.cost) == ((0, 1), 1.0)
 

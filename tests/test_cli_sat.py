@@ -145,9 +145,9 @@ def test_a_table_is_measured_and_studied(files, folder):
     assert "60 runs" in preselect(*measure).stderr
     (table / "features.csv").write_text(preselect("sat", "features", *files).stdout)
     out = folder / "study"
-    told = preselect("study", "saps", "--data", table, "--k", "2", "--reps", 1, "--policies", "newton,random",
+    result = preselect("study", "saps", "--data", table, "--k", "2", "--reps", 1, "--policies", "newton,random",
                      "--workers", 1, "--out", out)  # fmt: skip
-    assert "k = 2" in told.stdout
+    assert "k = 2" in result.stdout
     assert "best fixed set" in (out / "report.html").read_text()
     assert (
         "k=20, but the table has 20 algorithms"

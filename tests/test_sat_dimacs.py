@@ -1,4 +1,4 @@
-"""DIMACS files: what is read, what is refused and how it is said, and that what is written comes back."""
+"""DIMACS files: what is read, what is refused, error messages, and that what is written can be read again."""
 
 import gzip
 import lzma

@@ -258,9 +258,9 @@ def test_the_clause_graph_is_optional():
 
 def test_a_clause_graph_that_would_not_fit_is_refused(monkeypatch):
     formula = Formula.of(2, [[1, 2], [1], [-1], [-1, -2]])
-    monkeypatch.setattr(features, "_MOST_CLASHES", 5)
+    monkeypatch.setattr(features, "_MAX_CLASHES", 5)
     features.compute_features(formula)
-    monkeypatch.setattr(features, "_MOST_CLASHES", 4)
+    monkeypatch.setattr(features, "_MAX_CLASHES", 4)
     with pytest.raises(InputError, match=r"too large: 5 pairs of opposite literals, more than 4; .*clause_graph=False"):
         features.compute_features(formula)
     assert features.compute_features(formula, clause_graph=False).values["nclauses"] == 4

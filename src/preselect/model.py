@@ -1,8 +1,8 @@
 """The contextual Plackett-Luce model as pure functions.
 
-One grid: probabilities and likelihoods take log-utilities u; derivatives take rows X and theta, since u = X theta.
-Everywhere a `ranking` lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are
-the same thing to every function here. Nothing forms exp(u) unshifted, so utilities may be as large as they like.
+Probabilities and likelihoods take log-utilities u; derivatives take rows X and theta, since u = X theta. A `ranking`
+lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are
+the same to every function here. exp(u) is never computed without a shift, so utilities may be arbitrarily large.
 Equation numbers are those of El Mesaoudi-Paul, Bengs and Hüllermeier (2020).
 """
 
@@ -54,7 +54,7 @@ def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
 
 
 def winner_probabilities(u: ArrayLike) -> Floats:
-    """Return the probability of each arm of the set to win, Eq. (6).
+    """Return each arm's probability of winning, Eq. (6).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
     u : array of k numbers
         Log-utility of each arm.
     generator : numpy.random.Generator
-        Where luck comes from.
+        Source of randomness.
     """
     values = _as_utilities(u)
     return int(np.argmax(values + generator.gumbel(size=len(values))))
@@ -171,7 +171,7 @@ def sample_ranking(u: ArrayLike, generator: np.random.Generator, m: int | None =
     u : array of k numbers
         Log-utility of each arm.
     generator : numpy.random.Generator
-        Where luck comes from.
+        Source of randomness.
     m : int, optional
         How many places to return, from 1 to k; by default all.
     """

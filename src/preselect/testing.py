@@ -1,11 +1,11 @@
-"""A conformance suite: what any policy must do, whoever wrote it. Public, so that you can test yours.
+"""A conformance suite: what every policy must do. Public, so that you can test your own.
 
     from preselect import testing
     testing.check_policy(MyPolicy)
 
-runs every check on the kinds of context and outcome that it is about. In pytest, parametrise over `combinations()` and
-call `run` to see each by name. A policy is made by `make(d=..., seed=...)`; a failure is an AssertionError that says
-what does not hold.
+runs every check on the kinds of context and outcome that it applies to. In pytest, parametrise over `combinations()`
+and call `run` to see each check by name. A policy is made by `make(d=..., seed=...)`; a failure is an AssertionError
+that says what does not hold.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
 from preselect.policies import Policy
 from preselect.policies.persistence import collect_state
 
-__all__ = ["CHECKS", "CONTEXTS", "OUTCOMES", "Check", "check_policy", "combinations", "run"]
+__all__ = ["CHECKS", "CONTEXTS", "OUTCOMES", "PolicyCheck", "check_policy", "combinations", "run"]
 
 _N, _D, _K = 6, 12, 3
-_MOST_ARMS = 30
+_MAX_ARMS = 30
 
 _Context: TypeAlias = NDArray[Any] | StructuredContext
 _Make: TypeAlias = Callable[..., Policy]
@@ -56,8 +56,8 @@ CONTEXTS: dict[str, _MakeContext] = {
 
 
 def _rank(decision: Decision, generator: np.random.Generator) -> list[int]:
-    """Rank the chosen arms by the model, with luck that belongs to each arm and not to its place in the decision."""
-    u = decision.rows @ np.linspace(-1.0, 2.0, _D) + generator.gumbel(size=_MOST_ARMS)[decision.arms]
+    """Rank the chosen arms by the model; each arm has noise of its own, wherever it stands in the decision."""
+    u = decision.rows @ np.linspace(-1.0, 2.0, _D) + generator.gumbel(size=_MAX_ARMS)[decision.arms]
     ranked: list[int] = decision.arms[np.argsort(-u)].tolist()
     return ranked
 
@@ -67,8 +67,8 @@ def _draw_winner(decision: Decision, generator: np.random.Generator) -> Outcome:
 
 
 def _draw_nothing(decision: Decision, generator: np.random.Generator) -> Outcome:
-    luck = generator.random()
-    return Void() if luck < 0.5 else NoWinner(after=1.0 if luck < 0.75 else None)
+    number = generator.random()
+    return Void() if number < 0.5 else NoWinner(after=1.0 if number < 0.75 else None)
 
 
 OUTCOMES: dict[str, _MakeOutcome] = {
@@ -89,7 +89,7 @@ _NOT_PLAIN = [(context, outcome) for context in list(CONTEXTS)[1:] for outcome i
 
 
 @dataclass(frozen=True)
-class Check:
+class PolicyCheck:
     """A check, and what it is run on.
 
     Parameters
@@ -97,19 +97,19 @@ class Check:
     body : callable
         Takes how to make a policy, a context and an outcome; raises an AssertionError if the check fails.
     on : list of pairs of str
-        The names of the contexts and outcomes on which the check may come out differently.
+        The names of the contexts and outcomes that it applies to.
     """
 
     body: _Body
     on: list[tuple[str, str]]
 
 
-CHECKS: dict[str, Check] = {}
+CHECKS: dict[str, PolicyCheck] = {}
 
 
 def _register(on: list[tuple[str, str]]) -> Callable[[_Body], _Body]:
     def keep(body: _Body) -> _Body:
-        CHECKS[body.__name__.removeprefix("_check_")] = Check(body, on)
+        CHECKS[body.__name__.removeprefix("_check_")] = PolicyCheck(body, on)
         return body
 
     return keep
@@ -138,7 +138,7 @@ def run(check: str, make: _Make, context: str = "array", outcome: str = "winner"
 
 
 def check_policy(make: _Make) -> None:
-    """Run every check on the contexts and outcomes that it is about; an AssertionError names what failed.
+    """Run every check on the contexts and outcomes that it applies to; an AssertionError names what failed.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _check_repeats(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
 
 @_register(on=_EACH_OUTCOME)
 def _check_state_round_trip(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
-    """A policy that was saved and loaded continues as the original does, to the last bit, its generator included."""
+    """A policy that was saved and loaded continues exactly as the original does, its generator included."""
     policy = make(d=_D, seed=3)
     _play(policy, show, end, 30)
     with tempfile.TemporaryDirectory() as folder:
@@ -296,7 +296,7 @@ def _check_late_feedback(make: _Make, show: _MakeContext, end: _MakeOutcome) -> 
         late.learn(decision, outcome)
         other.learn(decision, outcome)  # decided by another policy: everything needed is in the decision
     one, same = (policy.scores(show(np.random.default_rng(1))) for policy in (late, other))
-    assert np.array_equal(one, same), "what was learnt depends on more than the decisions and outcomes"
+    assert np.array_equal(one, same), "what was learnt depends on more than decisions and outcomes"
 
 
 @_register(on=_NOT_PLAIN)
@@ -312,7 +312,7 @@ def _check_arms_come_and_go(make: _Make, show: _MakeContext, end: _MakeOutcome) 
     """The number of arms may differ from round to round."""
     policy = make(d=_D, seed=0)
     generator = np.random.default_rng(6)
-    for n in (4, 9, 3, _MOST_ARMS, 5):
+    for n in (4, 9, 3, _MAX_ARMS, 5):
         decision = policy.select(generator.random((n, _D)), _K)
         assert sorted(set(decision.arms.tolist()) & set(range(n))) == sorted(decision.arms.tolist()), f"of {n} arms"
         policy.learn(decision, end(decision, generator))
@@ -365,7 +365,8 @@ def _check_uninformative_outcomes(make: _Make, show: _MakeContext, end: _MakeOut
         policy.learn(decision, Void())
     third = _Snapshot.of(policy)
     assert (policy.observations, policy.no_winners - 1, policy.voids - 2) == counts, "outcomes are not counted"
-    assert first.has_arrays_of(second) != policy.outside, "NoWinner teaches although outside is False, or the reverse"
+    taught = not first.has_arrays_of(second)
+    assert taught == policy.outside, "NoWinner teaches although outside is False, or does not although it is True"
     assert second.has_arrays_of(third), "Void has taught something"
 
 
@@ -384,7 +385,7 @@ def _check_memory(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < allowed, f"memory grew by {grown} bytes in {rounds} rounds, {allowed} are allowed"
+    assert grown < allowed, f"memory grew by {grown} bytes in {rounds} rounds; {allowed} are allowed"
 
 
 def _assert_refused(policy: Policy, argument: str, call: Callable[..., object], *given: Any, **options: Any) -> None:

@@ -20,7 +20,7 @@ from preselect.sat import (
     PARAMETER_NAMES,
     Colouring,
     Parameters,
-    Run,
+    SearchResult,
     compute_features,
     convert_printed,
     eliminate_variables,
@@ -30,7 +30,7 @@ from preselect.sat import (
 )
 from preselect.sat.dimacs import format_formula
 
-_MOST_INSTANCES = 1_000_000  # per seed, so that all instances of all seeds differ
+_MAX_INSTANCES = 1_000_000  # per seed, so that all instances of all seeds differ
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 _SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
@@ -110,9 +110,9 @@ def _compute_rows(
 
 def _print_csv(rows: Iterable[dict[str, Any]]) -> None:
     """Print rows as they come, so that they are not lost if a later one fails."""
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         values = [f"{value:.9g}" if isinstance(value, float) else value for value in row.values()]
-        click.echo(_format_csv([row, values] if place == 0 else [values]), nl=False)
+        click.echo(_format_csv([row, values] if position == 0 else [values]), nl=False)
 
 
 def _format_csv(lines: Iterable[Iterable[Any]]) -> str:
@@ -134,7 +134,7 @@ def _print_json(rows: Iterable[dict[str, Any]]) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--alpha", type=float, default=DEFAULT.alpha, show_default=True, help="Growth of penalties, above 0.")
 @click.option(
-    "--rho", type=float, default=DEFAULT.rho, show_default=True, help="How little to smooth, from -1 to 1 (not at all)."
+    "--rho", type=float, default=DEFAULT.rho, show_default=True, help="Smoothing from -1 to 1; 1 disables it."
 )
 @click.option("--ps", type=float, default=DEFAULT.ps, show_default=True, help="Probability of smoothing.")
 @click.option("--wp", type=float, default=DEFAULT.wp, show_default=True, help="Probability of a random flip.")
@@ -146,8 +146,8 @@ def solve_(
 ) -> None:
     """Search for a model of FILE with SAPS, and print it as SAT solvers do.
 
-    The exit code is 10 if a model is found, which is printed in `v` lines, and 0 if not (UNKNOWN). SAPS cannot show
-    that a formula has no model: without a limit it searches for ever.
+    The exit code is 10 if a model is found, which is printed in `v` lines, and 0 if not (UNKNOWN). SAPS cannot
+    prove that a formula has no model: without a limit it searches forever.
     """
     parameters = Parameters(alpha, rho, ps, wp)
     formula = read_formula(file)
@@ -157,7 +157,7 @@ def solve_(
     sys.exit(10 if found.solved else 0)
 
 
-def _print_answer(found: Run) -> None:
+def _print_answer(found: SearchResult) -> None:
     click.echo(f"c SAPS: {found.steps} steps, {found.seconds:.3f} s")
     if found.model is None:
         click.echo("s UNKNOWN")
@@ -171,7 +171,7 @@ def _print_answer(found: Run) -> None:
 
 @sat.command()
 @click.option(
-    "--count", type=click.IntRange(1, _MOST_INSTANCES), default=1, show_default=True, help="Number of instances."
+    "--count", type=click.IntRange(1, _MAX_INSTANCES), default=1, show_default=True, help="Number of instances."
 )
 @click.option(
     "--vertices",
@@ -208,10 +208,10 @@ def generate(
         Colouring(n, 2.0 ** ratio[0], seed, neighbours, colours)  # refuses what does not fit before anything is written
     generator = np.random.default_rng(seed)
     out.mkdir(parents=True, exist_ok=True)
-    for place in track(range(count), "instances"):
+    for position in track(range(count), "instances"):
         n = int(generator.integers(vertices[0], vertices[1] + 1))
         power = int(generator.integers(ratio[0], ratio[1] + 1))
-        _write_instance(Colouring(n, 2.0**power, seed * _MOST_INSTANCES + place, neighbours, colours), out)
+        _write_instance(Colouring(n, 2.0**power, seed * _MAX_INSTANCES + position, neighbours, colours), out)
     click.echo(f"{count} file{'s' if count > 1 else ''} in {out}", err=True)
 
 

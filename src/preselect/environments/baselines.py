@@ -1,6 +1,6 @@
 """Baselines: what choices that learn nothing cost, given the costs of all runs.
 
-Costs are an array of instances x arms, and a set of arms costs on each instance what the cheapest of its arms does.
+Costs are an array of instances x arms, and the cost of a set of arms on an instance is that of its cheapest arm.
 """
 
 import math
@@ -14,7 +14,7 @@ from preselect.context import Floats, Integers
 from preselect.environments.regret import regrets
 from preselect.errors import InputError
 
-_MOST_SUBSETS = 200_000
+_MAX_SUBSETS = 200_000
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,24 @@ class FixedSet:
 
 
 def virtual_best(costs: Floats) -> float:
-    """Mean cost of the best arm for each instance (the virtual best solver, VBS)."""
+    """Mean cost of the best arm for each instance (the virtual best solver, VBS).
+
+    Parameters
+    ----------
+    costs : array of shape (instances, arms)
+        What each arm costs on each instance.
+    """
     return float(costs.min(axis=1).mean())
 
 
 def single_best(costs: Floats) -> float:
-    """Mean cost of the arm that is best over all instances (the single best solver, SBS)."""
+    """Mean cost of the arm that is best over all instances (the single best solver, SBS).
+
+    Parameters
+    ----------
+    costs : array of shape (instances, arms)
+        What each arm costs on each instance.
+    """
     return float(costs.mean(axis=0).min())
 
 
@@ -66,16 +78,23 @@ def best_fixed_set(costs: ArrayLike, k: int) -> FixedSet:
     k = integer(k, "k", 1)
     if k > len(by_arm):
         raise InputError(f"k={k}, but there are only {len(by_arm)} algorithms")
-    exact = math.comb(len(by_arm), k) <= _MOST_SUBSETS
+    exact = math.comb(len(by_arm), k) <= _MAX_SUBSETS
     arms = _try_all(by_arm, k) if exact else _exchange(by_arm, _add_greedily(by_arm, k))
     return FixedSet(arms, float(by_arm[list(arms)].min(axis=0).mean()), exact)
 
 
 def regret_baselines(u: Floats, k: int) -> dict[str, dict[str, float]]:
-    """Total regret of three choices that learn nothing, by name and measure, given log-utilities (instances x arms).
+    """Total regret of three choices that learn nothing, by name and measure.
 
-    A random set (in expectation), the k arms with the largest mean utility, and the fixed set with the least regret of
-    the best arm.
+    They are a random set (in expectation), the k arms with the largest mean utility, and the fixed set with the least
+    regret of the best arm.
+
+    Parameters
+    ----------
+    u : array of shape (instances, arms)
+        Log-utilities.
+    k : int
+        Size of the sets, from 1 to the number of arms.
     """
     largest_mean = np.argsort(-np.exp(u).mean(axis=0))[:k]
     return {
@@ -89,7 +108,7 @@ def _random_set(u: Floats, k: int) -> dict[str, float]:
     """Expected total regret, by measure, of k arms drawn at random for each instance."""
     n = u.shape[1]
     share = np.sort(_relative(u), axis=1)
-    # The j-th smallest utility is the largest in C(j - 1, k - 1) of the C(n, k) sets.
+    # The utility at index j is the largest in C(j, k - 1) of the C(n, k) sets.
     chances = np.array([math.comb(j, k - 1) for j in range(n)]) / math.comb(n, k)
     reached = k * share.mean(axis=1) / share[:, -k:].sum(axis=1)
     return {"best_arm": float((1.0 - share @ chances).sum()), "top_k": float((1.0 - reached).sum())}

@@ -14,7 +14,7 @@ class Environment(Protocol):
     """A sequence of rounds: `context` begins one, `outcome` ends it.
 
     An environment draws everything random before it sees the decision. Policies that play with equal seeds therefore
-    meet the same arms and the same luck (common random numbers).
+    meet the same arms and the same random numbers.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Environment(Protocol):
         """
 
     def truth(self) -> Floats:
-        """What has to be known of this round to judge a choice, such as the true log-utilities of all arms."""
+        """What is needed to judge a choice in this round, such as the true log-utilities of all arms."""
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
         """What each of several rounds adds to the totals that policies are judged by.

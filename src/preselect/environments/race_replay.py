@@ -25,19 +25,19 @@ class RaceReplay:
         Whether the time to compute an instance's features is added to the time of its race, and counts against the
         cutoff, as it does in practice.
     seed : int or SeedSequence, default 0
-        Decides the order of the instances and between equal algorithms.
+        Decides the order of the instances, and between equal algorithms.
     """
 
     def __init__(self, scenario: Scenario, *, charge: bool = True, seed: int | np.random.SeedSequence = 0) -> None:
         self.scenario = scenario
         generator = np.random.default_rng(seed)
         self._order = generator.permutation(len(scenario.instances))
-        self._luck = generator.random(scenario.times.shape)
+        self._lots = generator.random(scenario.times.shape)
         self._scaling = Scaling(scenario.features.shape[1])
         self._arms = _make_arm_features(scenario)
         self._round = -1
         self._costs = scenario.charged_costs if charge else scenario.costs
-        self._has_clock = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
+        self._is_timed = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
         self._virtual_best = scenario.costs.min(axis=1)
         self.d = self.count_features(scenario)
 
@@ -71,16 +71,16 @@ class RaceReplay:
         scenario, i = self.scenario, self._instance
         arms = decision.arms[scenario.solved[i, decision.arms]]
         if not len(arms):
-            return NoWinner(1.0 if self._has_clock else None)
-        winner = arms[np.lexsort((self._luck[i, arms], scenario.ranks[i, arms]))[0]]
-        return Winner(winner, scenario.times[i, winner] / scenario.cutoff if self._has_clock else None)
+            return NoWinner(1.0 if self._is_timed else None)
+        winner = arms[np.lexsort((self._lots[i, arms], scenario.ranks[i, arms]))[0]]
+        return Winner(winner, scenario.times[i, winner] / scenario.cutoff if self._is_timed else None)
 
     def truth(self) -> Floats:
         """The position of the instance in the scenario."""
         return np.array([self._instance])
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """PAR10 of each race, its excess over the virtual best, and the core-seconds (or loss times k) it took."""
+        """PAR10 (or the loss) of each race, its excess over the virtual best, and k times the PAR10 (or the loss)."""
         instances = truths[:, 0].astype(np.int64)
         best = self._costs[instances[:, None], arms].min(axis=1)
         return {"par10": best, "excess": best - self._virtual_best[instances], "resources": arms.shape[1] * best}

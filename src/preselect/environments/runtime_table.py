@@ -54,20 +54,26 @@ class RuntimeTable:
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> Self:
-        """Read a table from its folder."""
-        place = Path(folder)
-        names, columns, features = _read_numbers(_require(place, "features.csv"), ",")
-        if _find(place, "cpu_times.tsv"):
-            rows, _, seconds = _read_numbers(_require(place, "cpu_times.tsv"), "\t")
+        """Read a table from its folder.
+
+        Parameters
+        ----------
+        folder : path
+            The folder with the files that the module describes.
+        """
+        path = Path(folder)
+        names, columns, features = _read_numbers(_require(path, "features.csv"), ",")
+        if _find(path, "cpu_times.tsv"):
+            rows, _, seconds = _read_numbers(_require(path, "cpu_times.tsv"), "\t")
             solved = np.ones(seconds.shape, dtype=np.bool_)
-            parameters = _read_parameters(_require(place, "parameters.json"))
+            parameters = _read_parameters(_require(path, "parameters.json"))
         else:
-            rows, seconds, solved = _read_runs(_require(place, "runs.csv"))
+            rows, seconds, solved = _read_runs(_require(path, "runs.csv"))
             parameters = PRINTED
         if seconds.shape[1] != len(parameters):
             counts = f"run times of {seconds.shape[1]} algorithms, but parameters of {len(parameters)}"
-            raise InputError(f"{place} has {counts}")
-        ordered = features[_match_rows(place, names, rows)]
+            raise InputError(f"{path} has {counts}")
+        ordered = features[_match_rows(path, names, rows)]
         return cls(rows, seconds, solved, ordered, columns, parameters)
 
     @classmethod
@@ -77,12 +83,18 @@ class RuntimeTable:
             return cls.read(folder)
 
     def log_utilities(self, scale: float) -> Floats:
-        """The paper's utilities exp(-λ seconds), as logarithms, with λ = `scale`."""
+        """The paper's utilities exp(-λ seconds), as logarithms.
+
+        Parameters
+        ----------
+        scale : float
+            λ, in 1/seconds.
+        """
         return -scale * self.seconds
 
     @cached_property
     def joint_features(self) -> tuple[Floats, Floats]:
-        """Features of arms and of instances after the paper's preprocessing, of which joint features are products.
+        """Features of arms and of instances, after the paper's preprocessing, whose products are the joint features.
 
         Parameters are scaled to [0, 1]; features of instances are scaled and reduced over the whole table (see
         `Reduction`).
@@ -92,24 +104,24 @@ class RuntimeTable:
         return (self.parameters - low) / (high - low), contexts
 
 
-def _match_rows(place: Path, names: list[str], wanted: list[str]) -> list[int]:
+def _match_rows(folder: Path, names: list[str], wanted: list[str]) -> list[int]:
     """Positions of the wanted names."""
     row_of = {name: row for row, name in enumerate(names)}
     missing = [name for name in wanted if name not in row_of]
     if missing:
-        raise InputError(f"{place}: features.csv has no row for the instance {missing[0]}")
+        raise InputError(f"{folder}: features.csv has no row for the instance {missing[0]}")
     return [row_of[name] for name in wanted]
 
 
-def _find(place: Path, name: str) -> Path | None:
-    candidates = (place / f"{name}{suffix}" for suffix in ("", ".gz", ".xz"))
+def _find(folder: Path, name: str) -> Path | None:
+    candidates = (folder / f"{name}{suffix}" for suffix in ("", ".gz", ".xz"))
     return next((path for path in candidates if path.exists()), None)
 
 
-def _require(place: Path, name: str) -> Path:
-    found = _find(place, name)
+def _require(folder: Path, name: str) -> Path:
+    found = _find(folder, name)
     if found is None:
-        raise InputError(f"{place} is not a table of run times: it has no {name}")
+        raise InputError(f"{folder} is not a table of run times: it has no {name}")
     return found
 
 
@@ -119,11 +131,11 @@ def _read_numbers(path: Path, separator: str) -> tuple[list[str], list[str], Flo
     if len(rows) < 2:
         raise InputError(f"{path} is too short: a header and at least one row are needed")
     numbers = np.empty((len(rows) - 1, len(rows[0]) - 1))
-    for place, row in enumerate(rows[1:]):
+    for index, row in enumerate(rows[1:]):
         try:
-            numbers[place] = [float(value) for value in row[1:]]
+            numbers[index] = [float(value) for value in row[1:]]
         except ValueError as error:
-            raise InputError(f"{path}, line {place + 2}: {error}") from None
+            raise InputError(f"{path}, line {index + 2}: {error}") from None
     return [row[0] for row in rows[1:]], rows[0][1:], numbers
 
 

@@ -1,6 +1,6 @@
 """The paper's synthetic rounds (Section 6.1), and variations that each change one thing.
 
-Rounds are drawn many at a time, so that a round costs less than the policy that plays it.
+Rounds are drawn many at a time, because drawing them one by one would take longer than the policies do.
 """
 
 from typing import ClassVar
@@ -49,7 +49,7 @@ class Synthetic:
         self.n = n
         self.d = d
         self.feedback = one_of(feedback, "feedback", self.feedbacks)
-        self._generator = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest: most of the time goes here
+        self._generator = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest; drawing takes most of the time
         self.theta = self._draw_theta()
         self._rounds = max(1, _NUMBERS_AT_A_TIME // (n * d))
         self._next = self._rounds
@@ -98,7 +98,10 @@ class Synthetic:
 class Signed(Synthetic):
     """θ* is uniform on [-1, 1]^d, so that some features lower the utility.
 
-    Parameters as for `Synthetic`.
+    Parameters
+    ----------
+    n, d, feedback, seed : int, int, str, int or SeedSequence
+        As for `Synthetic`.
     """
 
     name = "signed"
@@ -110,7 +113,10 @@ class Signed(Synthetic):
 class FixedArms(Synthetic):
     """The same n arms z_i in every round, with features z_i ⊙ c for a new context c, uniform on [0, 1]^d.
 
-    Parameters as for `Synthetic`.
+    Parameters
+    ----------
+    n, d, feedback, seed : int, int, str, int or SeedSequence
+        As for `Synthetic`.
     """
 
     name = "fixed-arms"
@@ -126,7 +132,12 @@ class FixedArms(Synthetic):
 class Drifting(Synthetic):
     """θ* moves by normal steps of standard deviation 0.01 per round and feature, reflected at the walls of [0, 1]^d.
 
-    Parameters as for `Synthetic`; `theta` is θ* after the rounds drawn so far.
+    `theta` is θ* after the rounds drawn so far.
+
+    Parameters
+    ----------
+    n, d, feedback, seed : int, int, str, int or SeedSequence
+        As for `Synthetic`.
     """
 
     name = "drifting"
@@ -143,7 +154,10 @@ class Drifting(Synthetic):
 class Misspecified(Synthetic):
     """Log-utilities that are not linear: x'θ* + sin(2π x'w) / 2, with w uniform on [-1, 1]^d.
 
-    Parameters as for `Synthetic`.
+    Parameters
+    ----------
+    n, d, feedback, seed : int, int, str, int or SeedSequence
+        As for `Synthetic`.
     """
 
     name = "misspecified"

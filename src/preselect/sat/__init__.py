@@ -8,11 +8,11 @@
 
 from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import Formula, parse_formula, read_formula, write_formula
-from preselect.sat.features import FEATURE_NAMES, Features, compute_features
+from preselect.sat.features import FEATURE_NAMES, FormulaFeatures, compute_features
 from preselect.sat.parametrizations import EFFECTIVE, PARAMETER_NAMES, PRINTED, convert_printed
 from preselect.sat.preprocessing import eliminate_variables, tidy
 from preselect.sat.runtimes import RunTime, measure_runtimes, read_runtimes
-from preselect.sat.saps import DEFAULT, Parameters, Run, Search, is_model, solve
+from preselect.sat.saps import DEFAULT, Parameters, Search, SearchResult, is_model, solve
 
 __all__ = [
     "DEFAULT",
@@ -21,12 +21,12 @@ __all__ = [
     "PARAMETER_NAMES",
     "PRINTED",
     "Colouring",
-    "Features",
     "Formula",
+    "FormulaFeatures",
     "Parameters",
-    "Run",
     "RunTime",
     "Search",
+    "SearchResult",
     "compute_features",
     "convert_printed",
     "eliminate_variables",

@@ -16,7 +16,7 @@ from preselect.arguments import integer, number
 from preselect.errors import InputError
 from preselect.sat.dimacs import Formula
 
-_MOST_LITERALS = 10_000_000  # more than a gigabyte of memory while the file is written
+_MAX_LITERALS = 10_000_000  # more than a gigabyte of memory while the file is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Colouring:
             wanted = f"use an even number below vertices={self.vertices}, half of them on each side"
             raise InputError(f"neighbours={self.neighbours} does not fit into the ring; {wanted}")
         literals = self.vertices * self.colours * (self.colours + self.neighbours)
-        if literals > _MOST_LITERALS:
-            raise InputError(f"the formula would have {literals} literals; at most {_MOST_LITERALS} are possible")
+        if literals > _MAX_LITERALS:
+            raise InputError(f"the formula would have {literals} literals; at most {_MAX_LITERALS} are possible")
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ from preselect.files import read_bytes, write_bytes
 Literals = NDArray[np.int32]
 Integers = NDArray[np.int64]
 
-_MOST_VARIABLES = 2**31 - 1  # literals are 32-bit integers
+_MAX_VARIABLES = 2**31 - 1  # literals are 32-bit integers
 _SPARE_VARIABLES = 1_000_000  # declared beyond the number of bytes; a variable that occurs takes at least two bytes
 
 _READ, _NOT_AN_INTEGER, _BEYOND_THE_HEADER, _NOT_TERMINATED = range(4)
@@ -58,8 +58,8 @@ class Formula:
 
     def __post_init__(self) -> None:
         """Check what compiled loops rely on; otherwise they would read beyond their arrays."""
-        if integer(self.variables, "variables", 0) > _MOST_VARIABLES:
-            raise InputError(f"{self.variables} variables are too many; a formula has at most {_MOST_VARIABLES}")
+        if integer(self.variables, "variables", 0) > _MAX_VARIABLES:
+            raise InputError(f"{self.variables} variables are too many; a formula has at most {_MAX_VARIABLES}")
         if self.literals.dtype != np.int32 or self.starts.dtype != np.int64:
             types = f"{self.literals.dtype} and {self.starts.dtype}"
             raise InputError(f"literals and starts are arrays of {types}; convert them to int32 and int64")
@@ -197,8 +197,8 @@ def _parse_counts(words: list[bytes], where: str, size: int) -> list[int]:
     numbers = [int(word) for word in words[2:] if word.isdigit() and len(word) < 20]
     if words[:2] != [b"p", b"cnf"] or len(words) != 4 or len(numbers) != 2:
         raise InputError(f"{where}: expected the header 'p cnf VARIABLES CLAUSES', found {_show(b' '.join(words))}")
-    if numbers[0] > _MOST_VARIABLES:
-        raise InputError(f"{where}: {numbers[0]} variables are too many; a formula has at most {_MOST_VARIABLES}")
+    if numbers[0] > _MAX_VARIABLES:
+        raise InputError(f"{where}: {numbers[0]} variables are too many; a formula has at most {_MAX_VARIABLES}")
     if numbers[0] > size + _SPARE_VARIABLES:
         declared = f"the header declares {numbers[0]} variables, far more than {size} bytes of text can use"
         raise InputError(f"{where}: {declared}; number the variables without large gaps")

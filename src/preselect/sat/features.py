@@ -55,7 +55,7 @@ FEATURE_NAMES = (
     "cluster-coeff-entropy",
 )
 
-_MOST_CLASHES = 100_000_000  # in a clause graph: some seconds for the degrees alone, and at most 400 MB
+_MAX_CLASHES = 100_000_000  # in a clause graph: some seconds for the degrees alone, and at most 400 MB
 
 _BINS = 100
 
@@ -64,7 +64,7 @@ _Clauses = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class FormulaFeatures:
     """The features of a formula.
 
     Parameters
@@ -80,7 +80,7 @@ class Features:
     seconds: dict[str, float]
 
 
-def compute_features(formula: Formula, *, clause_graph: bool = True) -> Features:
+def compute_features(formula: Formula, *, clause_graph: bool = True) -> FormulaFeatures:
     """Compute the features of a formula.
 
     Parameters
@@ -107,7 +107,7 @@ def compute_features(formula: Formula, *, clause_graph: bool = True) -> Features
         values.update(measure(incidence))
         ended = perf_counter()
         seconds[group], began = ended - began, ended
-    return Features(values, seconds)
+    return FormulaFeatures(values, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ def _measure_clause_graph(incidence: _Incidence) -> dict[str, float]:
     The cluster coefficient of a clause is the share of joined pairs among the clause and its neighbours.
     """
     clashes = int(incidence.counts.prod(axis=1).sum())
-    if clashes > _MOST_CLASHES:
-        large = f"the clause graph is too large: {clashes} pairs of opposite literals, more than {_MOST_CLASHES}"
+    if clashes > _MAX_CLASHES:
+        large = f"the clause graph is too large: {clashes} pairs of opposite literals, more than {_MAX_CLASHES}"
         raise InputError(f"{large}; leave its features out (clause_graph=False, --no-clause-graph)")
     graph = (incidence.codes, incidence.starts, incidence.holders, incidence.bounds)
     degrees = _count_clause_degrees(*graph)
@@ -269,8 +269,8 @@ def _count_variable_degrees(codes: Integers, starts: Integers, holders: _Clauses
     seen = np.full(n, -1, dtype=np.int64)
     for variable in range(n):
         seen[variable] = variable  # it is not its own neighbour
-        for place in range(bounds[2 * variable], bounds[2 * variable + 2]):
-            clause = holders[place]
+        for position in range(bounds[2 * variable], bounds[2 * variable + 2]):
+            clause = holders[position]
             for at in range(starts[clause], starts[clause + 1]):
                 other = codes[at] // 2
                 if seen[other] != variable:
@@ -287,8 +287,8 @@ def _count_clause_degrees(codes: Integers, starts: Integers, holders: _Clauses, 
     for clause in range(m):
         for at in range(starts[clause], starts[clause + 1]):
             opposite = codes[at] ^ 1
-            for place in range(bounds[opposite], bounds[opposite + 1]):
-                other = holders[place]
+            for position in range(bounds[opposite], bounds[opposite + 1]):
+                other = holders[position]
                 if seen[other] != clause:
                     seen[other] = clause
                     degrees[clause] += 1
@@ -311,8 +311,8 @@ def _list_edges(
     for clause in range(m):
         for at in range(starts[clause], starts[clause + 1]):
             opposite = codes[at] ^ 1
-            for place in range(bounds[opposite], bounds[opposite + 1]):
-                other = holders[place]
+            for position in range(bounds[opposite], bounds[opposite + 1]):
+                other = holders[position]
                 later = degrees[other] > degrees[clause] or (degrees[other] == degrees[clause] and other > clause)
                 if later and seen[other] != clause:
                     seen[other] = clause
@@ -329,10 +329,10 @@ def _count_triangles(neighbours: _Clauses, ends: Integers) -> Integers:
     triangles = np.zeros(m, dtype=np.int64)
     seen = np.full(m, -1, dtype=np.int64)
     for first in range(m):
-        for place in range(ends[first], ends[first + 1]):
-            seen[neighbours[place]] = first
-        for place in range(ends[first], ends[first + 1]):
-            second = neighbours[place]
+        for position in range(ends[first], ends[first + 1]):
+            seen[neighbours[position]] = first
+        for position in range(ends[first], ends[first + 1]):
+            second = neighbours[position]
             for further in range(ends[second], ends[second + 1]):
                 third = neighbours[further]
                 if seen[third] == first:

@@ -1,4 +1,4 @@
-"""Simplify a formula and keep whether it is satisfiable, before features are computed from it.
+"""Simplify a formula, without changing whether it is satisfiable, before features are computed from it.
 
 The features of the paper's second study were computed after bounded variable elimination (Eén and Biere, Effective
 preprocessing in SAT through variable and clause elimination, SAT 2005). To eliminate x, replace the clauses that hold
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from preselect.compiling import compiled
 from preselect.sat.dimacs import Formula, Integers, Literals
 
-_MOST_PAIRS = 10_000  # of clauses to resolve; a variable with more is kept, since counting resolvents takes too long
-_MOST_LITERALS = 20  # in a resolvent; a variable with a longer one is kept, since a few could outgrow the formula
+_MAX_PAIRS = 10_000  # of clauses to resolve; a variable with more is kept, since counting resolvents takes too long
+_MAX_LITERALS = 20  # in a resolvent; a variable with a longer one is kept, since a few could outgrow the formula
 
 
 def tidy(formula: Formula) -> Formula:
@@ -44,8 +44,8 @@ def tidy(formula: Formula) -> Formula:
 def eliminate_variables(formula: Formula) -> Formula:
     """Eliminate variables by resolution, as long as the number of clauses does not grow.
 
-    Tautologies and repeated literals are removed first. Variables are tried in the order of how many pairs of clauses
-    they make to resolve, equal ones by number, and again when clauses that hold them have changed.
+    Tautologies and repeated literals are removed first. Variables with few pairs of clauses to resolve are tried first,
+    and again when clauses that contain them have changed; ties are broken by number.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def eliminate_variables(formula: Formula) -> Formula:
 
 def _renumber(literals: Literals, starts: Integers) -> Formula:
     """The formula over the variables that occur, and no others."""
-    occurring, place = np.unique(np.abs(literals), return_inverse=True)
-    renamed = np.where(literals > 0, place + 1, -place - 1).astype(np.int32)
+    occurring, position = np.unique(np.abs(literals), return_inverse=True)
+    renamed = np.where(literals > 0, position + 1, -position - 1).astype(np.int32)
     return Formula(len(occurring), renamed, starts)
 
 
@@ -135,7 +135,7 @@ def _resolve_all(
     """Whether the pivot may be eliminated, and if so the literals of all resolvents, and where each resolvent ends."""
     most = positive.shape[0] + negative.shape[0]
     room = min(most, positive.shape[0] * negative.shape[0]) + 1  # and one for the resolvent that is too many
-    row = np.empty(room * (_MOST_LITERALS + 1), dtype=np.int64)
+    row = np.empty(room * (_MAX_LITERALS + 1), dtype=np.int64)
     ends = np.zeros(room, dtype=np.int64)
     made = size = 0
     for first in positive:
@@ -150,16 +150,16 @@ def _resolve_all(
                 if literal == pivot ^ 1:
                     continue
                 tautology = tautology or marks[literal ^ 1]
-                if not marks[literal] and size - ends[made] <= _MOST_LITERALS:
+                if not marks[literal] and size - ends[made] <= _MAX_LITERALS:
                     row[size] = literal
                     size += 1
             if tautology:
                 continue
             for at in range(starts[first], starts[first + 1]):
-                if codes[at] != pivot and size - ends[made] <= _MOST_LITERALS:
+                if codes[at] != pivot and size - ends[made] <= _MAX_LITERALS:
                     row[size] = codes[at]
                     size += 1
-            allowed = made < most and size - ends[made] <= _MOST_LITERALS
+            allowed = made < most and size - ends[made] <= _MAX_LITERALS
             if not allowed:
                 break
             made += 1
@@ -176,11 +176,11 @@ def _sort_variables(counts: Integers) -> Integers:
     """Variables by the number of pairs of clauses to resolve, equal ones by their number (a counting sort)."""
     variables = counts.shape[0] // 2
     pairs = np.empty(variables, dtype=np.int64)
-    places = np.zeros(_MOST_PAIRS + 3, dtype=np.int64)
+    places = np.zeros(_MAX_PAIRS + 3, dtype=np.int64)
     for variable in range(variables):
-        pairs[variable] = min(counts[2 * variable] * counts[2 * variable + 1], _MOST_PAIRS + 1)
+        pairs[variable] = min(counts[2 * variable] * counts[2 * variable + 1], _MAX_PAIRS + 1)
         places[pairs[variable] + 1] += 1
-    for number in range(_MOST_PAIRS + 1):
+    for number in range(_MAX_PAIRS + 1):
         places[number + 1] += places[number]
     order = np.empty(variables, dtype=np.int64)
     for variable in range(variables):
@@ -246,7 +246,7 @@ def _eliminate(variables: int, row: Integers, ends: Integers) -> tuple[Literals,
         for variable in _sort_variables(counts):
             pivot, pairs = 2 * variable, counts[2 * variable] * counts[2 * variable + 1]
             tried, touched[variable] = touched[variable], False
-            if not tried or pairs > _MOST_PAIRS:
+            if not tried or pairs > _MAX_PAIRS:
                 continue
             positive = _find_holders(pivot, counts[pivot], heads, chain, owners, alive)
             negative = _find_holders(pivot + 1, counts[pivot + 1], heads, chain, owners, alive)
@@ -255,7 +255,7 @@ def _eliminate(variables: int, row: Integers, ends: Integers) -> tuple[Literals,
                 continue
             _remove(positive, codes, starts, alive, counts, touched)
             _remove(negative, codes, starts, alive, counts, touched)
-            touched[variable] = False  # it does not occur any more
+            touched[variable] = False  # it no longer occurs
             made = ends.shape[0] - 1
             codes = _enlarge(codes, starts[clauses] + row.shape[0])
             owners = _enlarge(owners, codes.shape[0])

@@ -63,16 +63,16 @@ def _parse_table(text: str, path: Path) -> list[RunTime]:
     rows = csv.reader(text.splitlines())
     if tuple(next(rows, ())) != _COLUMNS:
         raise InputError(f"{path} is not a table of run times: its first line is not {_HEADER}")
-    return [_parse_row(path, place, row) for place, row in enumerate(rows, start=2)]
+    return [_parse_row(path, line, row) for line, row in enumerate(rows, start=2)]
 
 
-def _parse_row(path: Path, place: int, row: list[str]) -> RunTime:
+def _parse_row(path: Path, line: int, row: list[str]) -> RunTime:
     try:
         instance, parametrization, seconds, steps, solved = row
         return RunTime(instance, int(parametrization), float(seconds), int(steps), {"1": True, "0": False}[solved])
     except (KeyError, ValueError):
         found = ",".join(row)
-        raise InputError(f"{path}, line {place}: expected {_HEADER}, found {found!r:.80}") from None
+        raise InputError(f"{path}, line {line}: expected {_HEADER}, found {found!r:.80}") from None
 
 
 def measure_runtimes(
@@ -88,7 +88,7 @@ def measure_runtimes(
     """Run every parametrization on every formula, and return the whole table.
 
     Runs that the table holds already are not repeated. Formulas that cannot be read are named in an error at the end,
-    when all others are in the table.
+    after all others have been run.
 
     Parameters
     ----------

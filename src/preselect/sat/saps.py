@@ -26,9 +26,9 @@ from preselect.compiling import compiled
 from preselect.errors import InputError
 from preselect.sat.dimacs import Formula
 
-_THRESHOLD = -0.1  # a flip must lower the penalties by more
-_TIE = 1e-9  # scores that differ by less are taken as equal
-_LARGEST_PENALTY = 1000.0
+_THRESHOLD = -0.1  # a flip has to lower the penalties by more than this
+_TIE = 1e-9  # scores that differ by less count as equal
+_MAX_PENALTY = 1000.0
 _FIRST_STEPS, _SECONDS_AT_A_TIME = 1000, 0.02
 
 
@@ -41,7 +41,7 @@ class Parameters:
     alpha : float, default 1.3
         The factor by which penalties of unsatisfied clauses grow, above 0.
     rho : float, default 0.8
-        How little penalties are smoothed, from -1 to 1: w becomes w + (1 - rho) mean, and 1 leaves them as they are.
+        Smoothing, from -1 to 1: a penalty w becomes w + (1 - rho) mean; 1 disables it.
     ps : float, default 0.05
         The probability of smoothing in a step that changes penalties.
     wp : float, default 0.01
@@ -64,8 +64,8 @@ DEFAULT = Parameters()
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """The result of a run.
+class SearchResult:
+    """The result of a search.
 
     Parameters
     ----------
@@ -94,11 +94,10 @@ def solve(
     seed: int = 0,
     steps: int | None = None,
     seconds: float | None = None,
-) -> Run:
+) -> SearchResult:
     """Search from a random assignment until a model is found or a limit is reached.
 
-    SAPS cannot show that a formula has no model: without limits it searches for one for ever, unless there is an empty
-    clause.
+    SAPS cannot prove that a formula has no model: without limits it searches forever, unless there is an empty clause.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ def solve(
     most_steps = np.iinfo(np.int64).max if steps is None else integer(steps, "steps", 0)
     most_seconds = np.inf if seconds is None else number(seconds, "seconds", least=0.0)
     if np.any(formula.starts[1:] == formula.starts[:-1]):  # an empty clause: there is no model
-        return Run(None, 0, thread_time() - began)
+        return SearchResult(None, 0, thread_time() - began)
     search = Search(formula, parameters, integer(seed, "seed", 0))
     at_a_time = _FIRST_STEPS
     while not search.solved and search.steps < most_steps and thread_time() - began < most_seconds:
@@ -127,7 +126,7 @@ def solve(
         left = min(_SECONDS_AT_A_TIME, max(most_seconds - (thread_time() - began), 0.0))
         at_a_time = max(int(rate * left), 1)
     model = search.model() if search.solved else None
-    return Run(model, search.steps, thread_time() - began)
+    return SearchResult(model, search.steps, thread_time() - began)
 
 
 class _State(NamedTuple):
@@ -146,7 +145,7 @@ class _State(NamedTuple):
     sums: NDArray[np.float64]
     counts: NDArray[np.int32]
     unsatisfied: NDArray[np.uint32]  # the clauses, and as the last element their number
-    where: NDArray[np.uint32]  # the place of each clause among them
+    where: NDArray[np.uint32]  # the position of each clause among them
     numbers: NDArray[np.float64]  # the offset, and the sum of all penalties
     seen: NDArray[np.int64]  # the last step that looked at each variable
     ties: NDArray[np.uint32]
@@ -299,27 +298,27 @@ def _flip(s: _State, v: Any) -> None:
     now_true = np.uint64(2) * np.uint64(v) + np.uint64(s.assignment[v])
     now_false = now_true ^ np.uint64(1)
     s.assignment[v] = not s.assignment[v]
-    for place in range(s.places[now_true], s.places[now_true + np.uint64(1)]):
-        c = np.uint64(s.occurrences[place])
+    for position in range(s.places[now_true], s.places[now_true + np.uint64(1)]):
+        c = np.uint64(s.occurrences[position])
         w = s.base[c]
         s.true[c] += 1
-        if s.true[c] == 1:  # no flip makes it any more, and flipping v would break it
+        if s.true[c] == 1:  # now satisfied: no flip can make it, and flipping v would break it
             _remove_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] += w
                 s.counts[s.variables[j]] += 1
             s.sums[v] += w
             s.counts[v] += 1
-        elif s.true[c] == 2:  # the variable that alone satisfied it does not break it any more
+        elif s.true[c] == 2:  # flipping the variable that alone satisfied it no longer breaks it
             s.sums[s.critical[c]] -= w
             s.counts[s.critical[c]] -= 1
         s.critical[c] += np.uint32(v)
-    for place in range(s.places[now_false], s.places[now_false + np.uint64(1)]):
-        c = np.uint64(s.occurrences[place])
+    for position in range(s.places[now_false], s.places[now_false + np.uint64(1)]):
+        c = np.uint64(s.occurrences[position])
         w = s.base[c]
         s.true[c] -= 1
         s.critical[c] -= np.uint32(v)
-        if s.true[c] == 0:  # any of its variables makes it now, and v does not break it any more
+        if s.true[c] == 0:  # now unsatisfied: flipping any of its variables makes it, and v no longer breaks it
             _add_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] -= w
@@ -335,8 +334,8 @@ def _flip(s: _State, v: Any) -> None:
 def _find_best_flips(s: _State, stamp: int) -> tuple[float, int]:
     """The least score of the variables in unsatisfied clauses, and how many have it; `ties` begins with these."""
     offset, least, tied = s.numbers[0], np.inf, 0
-    for place in range(s.unsatisfied[-1]):
-        c = np.uint64(s.unsatisfied[place])
+    for position in range(s.unsatisfied[-1]):
+        c = np.uint64(s.unsatisfied[position])
         for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
             v = s.variables[j]
             if s.seen[v] != stamp:
@@ -358,15 +357,15 @@ def _change_penalties(s: _State, alpha: float, rho: float, smooth: bool) -> None
         s.numbers[0] += added
         s.numbers[1] += added * clauses
     largest = s.numbers[0]
-    for place in range(s.unsatisfied[-1]):
-        c = np.uint64(s.unsatisfied[place])
+    for position in range(s.unsatisfied[-1]):
+        c = np.uint64(s.unsatisfied[position])
         grown = (alpha - 1.0) * (s.base[c] + s.numbers[0])
         s.base[c] += grown
         s.numbers[1] += grown
         largest = max(largest, s.base[c] + s.numbers[0])
         for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
             s.sums[s.variables[j]] -= grown
-    if largest > _LARGEST_PENALTY:
+    if largest > _MAX_PENALTY:
         _rescale(s)
 
 
@@ -375,7 +374,7 @@ def _rescale(s: _State) -> None:
     """Divide all penalties by the largest that is allowed, and remove accumulated rounding errors."""
     total = 0.0
     for c in range(s.true.shape[0]):
-        s.base[c] = (s.base[c] + s.numbers[0]) / _LARGEST_PENALTY
+        s.base[c] = (s.base[c] + s.numbers[0]) / _MAX_PENALTY
         total += s.base[c]
     s.numbers[0] = 0.0
     s.numbers[1] = total

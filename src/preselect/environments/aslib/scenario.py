@@ -13,10 +13,11 @@ Seconds
 Cutoff
     If a scenario of run times has none (`?` or 0), it is the longest measured time.
 Quality
-    A scenario whose measure is not a run time has no clock to race against. The algorithm with the best quality wins,
-    further measures (often the time) break ties, and an algorithm that is not ok cannot win. `times` then contains a
-    loss: 0 for the best quality on the instance, 1 for the worst and for an algorithm that did not solve it; `cutoff`
-    is 1. Each instance is scaled separately, because scales differ between instances. `performance` has the qualities.
+    A scenario whose measure is not a run time has no time limit to race against. The algorithm with the best quality
+    wins, further measures (often the time) break ties, and an algorithm that is not ok cannot win. `times` then
+    contains a loss: 0 for the best quality on the instance, 1 for the worst and for an algorithm that did not solve it;
+    `cutoff` is 1. Each instance is scaled separately, because scales differ between instances. `performance` has the
+    qualities.
 Repetitions
     Of several runs of an algorithm on an instance, the median run is used, the better of the middle two: a run that
     took place, which solved the instance if at least half of them did. Features and their costs are averaged.
@@ -189,6 +190,15 @@ class Scenario:
 
 def par10(times: ArrayLike, solved: ArrayLike, cutoff: float) -> Floats:
     """The time of each run that solved its instance, and ten times the cutoff for every other run.
+
+    Parameters
+    ----------
+    times : array of float
+        Time of each run, in seconds.
+    solved : array of bool
+        Whether each run solved its instance.
+    cutoff : float
+        Seconds after which a run is stopped.
 
     >>> par10([3.0, 60.0], [True, False], 60.0).tolist()
     [3.0, 600.0]
