@@ -22,7 +22,7 @@ def details(seconds, statuses, *, limit=60.0):
 
 
 def play(learner, races, *, seed=0):
-    """Races that end in every way; answers what the page should count, by the test's own book."""
+    """Race with every kind of end; return what the page should count, as counted by the test."""
     generator, book = random.Random(seed), Counter()
     for place in range(races):
         values = [generator.uniform(0, 9) for _ in learner.preselector.context]

@@ -209,9 +209,9 @@ def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
     assert "pool.toml exists and is not overwritten" in preselect("race", "init", expect=1).stderr
     (tmp_path / "pool.toml").unlink()
     path = pool({"good": MODEL, "liar": "printf 's SATISFIABLE\\nv -2 0\\n'; exit 10"})
-    told = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
-    assert "ok     good" in told
-    assert "wrong  liar: its answer fails the verification" in told
+    printed = preselect("race", "check", path, "--instance", formulas / "a.cnf", expect=1).stdout
+    assert "ok     good" in printed
+    assert "wrong  liar: its answer fails the verification" in printed
     preselect("race", path, formulas)
     preselect("race", "report", path, "--out", tmp_path / "page.html")
     assert "good" in (tmp_path / "page.html").read_text()

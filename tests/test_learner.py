@@ -107,9 +107,9 @@ def test_outcomes_by_position_are_kept_by_name(path):
 def test_times_are_recorded_and_learnt(path):
     policy = "newton(outside=True)"
     with open_learner(path, policy) as learner:
-        for told in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
+        for outcome in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
             entry = learner.select([1, 2], k=2, eligible=["saps", "kissat"])
-            learner.learn(entry, **told)
+            learner.learn(entry, **outcome)
         assert learner.preselector.policy.pace.tolist() == [2.0, 10.3]
         state = learner.preselector.to_bytes()
     assert [json.loads(line)["after"] for line in run("export", path, "--format", "jsonl").stdout.splitlines()] == [

@@ -29,14 +29,14 @@ def outcomes(path):
 
 def test_the_first_right_answer_wins_and_is_learnt(pool, formula):
     path = pool({"quick": RIGHT, "slow": f"sleep 30; {RIGHT}"})
-    raced = race(path, formula)
-    assert (raced.winner, raced.answer, raced.void, raced.exit_code) == ("quick", "SATISFIABLE", None, 10)
+    result = race(path, formula)
+    assert (result.winner, result.answer, result.void, result.exit_code) == ("quick", "SATISFIABLE", None, 10)
     with Journal.read(read_pool(path).journal) as journal:
-        (told,) = (event.body for event in journal.events() if event.kind == "outcome")
-    assert told["after"] == raced.seconds / told["details"]["limit"] > 0.0
-    assert raced.output == b"s SATISFIABLE\nv 1 2 0\n"
-    assert raced.seconds < 20
-    assert {finish.name: finish.status for finish in raced.finishes} == {"quick": "won", "slow": "killed"}
+        (outcome,) = (event.body for event in journal.events() if event.kind == "outcome")
+    assert outcome["after"] == result.seconds / outcome["details"]["limit"] > 0.0
+    assert result.output == b"s SATISFIABLE\nv 1 2 0\n"
+    assert result.seconds < 20
+    assert {finish.name: finish.status for finish in result.finishes} == {"quick": "won", "slow": "killed"}
     assert outcomes(path) == [("winner", ["quick"])]
 
 
@@ -52,24 +52,24 @@ def test_racing_learns_which_arm_to_race(pool, formula):
 
 def test_a_wrong_answer_does_not_end_the_race(pool, formula):
     path = pool({"liar": WRONG, "honest": f"sleep 0.3; {RIGHT}"})
-    raced = race(path, formula)
-    assert raced.winner == "honest"
-    assert {finish.name: finish.status for finish in raced.finishes}["liar"] == "wrong answer"
+    result = race(path, formula)
+    assert result.winner == "honest"
+    assert {finish.name: finish.status for finish in result.finishes}["liar"] == "wrong answer"
 
 
 def test_no_answer_in_time_is_no_winner(pool, formula):
     path = pool({"one": "sleep 30", "other": "exit 3"}, seconds=0.5)
-    raced = race(path, formula)
-    assert (raced.winner, raced.answer, raced.output, raced.void) == (None, None, b"", None)
+    result = race(path, formula)
+    assert (result.winner, result.answer, result.output, result.void) == (None, None, b"", None)
     assert outcomes(path) == [("no-winner", [])]
 
 
 def test_a_command_that_cannot_be_started_makes_the_race_void_but_not_the_answer(pool, formula):
     path = pool({"quick": f"sleep 0.2; {RIGHT}", "gone": ""})
     path.write_text(path.read_text().replace('["/bin/sh", "-c", "", "{instance}"]', '["no-such-solver", "{instance}"]'))
-    raced = race(path, formula)
-    assert raced.winner == "quick"
-    assert "no-such-solver" in raced.void
+    result = race(path, formula)
+    assert result.winner == "quick"
+    assert "no-such-solver" in result.void
     assert outcomes(path) == [("void", [])]
 
 
@@ -77,8 +77,8 @@ def test_an_arm_that_cannot_be_started_is_not_chosen_again(pool, formula):
     path = pool({"quick": RIGHT, "other": RIGHT, "gone": ""})
     path.write_text(path.read_text().replace('["/bin/sh", "-c", "", "{instance}"]', '["no-such-solver", "{instance}"]'))
     with RaceSession(path) as session:
-        raced = [session.run(formula) for _ in range(8)]
-        assert sum("gone" in one.chosen for one in raced) <= 1
+        result = [session.run(formula) for _ in range(8)]
+        assert sum("gone" in one.chosen for one in result) <= 1
         session.pool = session.pool.override(k=3)
         with pytest.raises(PreselectError, match=r"k=3, but only 2 arms of .* can be started: gone: no such command"):
             session.run(formula)
@@ -87,18 +87,18 @@ def test_an_arm_that_cannot_be_started_is_not_chosen_again(pool, formula):
 def test_a_verifier_that_is_too_slow_makes_the_race_void(pool, formula):
     slow = 'success = { verifier = ["/bin/sh", "-c", "sleep 30", "{output}"] }'
     path = pool({"one": RIGHT}, seconds=1, one=slow)
-    raced = race(path, formula)
-    assert (raced.winner, raced.finishes[0].status) == (None, "infrastructure error")
-    assert "not verified in time" in raced.void
+    result = race(path, formula)
+    assert (result.winner, result.finishes[0].status) == (None, "infrastructure error")
+    assert "not verified in time" in result.void
     assert outcomes(path) == [("void", [])]
 
 
 def test_an_answer_that_was_cut_off_does_not_win(pool, formula):
     path = pool({"long": f"trap '' XFSZ; head -c 3000000 /dev/zero 2>/dev/null; {RIGHT}"}, features='from = "none"')
     path.write_text(path.read_text().replace("[limits]", "[limits]\noutput = 1"))
-    raced = race(path, formula)
-    assert raced.winner is None
-    assert "may be cut off" in raced.finishes[0].detail
+    result = race(path, formula)
+    assert result.winner is None
+    assert "may be cut off" in result.finishes[0].detail
 
 
 def test_two_races_at_a_time_are_refused(pool, formula):
@@ -125,8 +125,8 @@ def test_what_a_former_process_left_unfinished_is_void(pool, formula):
 def test_arms_join_and_leave_with_the_pool(pool, formula):
     arms = {"a": RIGHT, "b": RIGHT}
     race(pool(arms), formula)
-    raced = race(pool({"c": RIGHT, "d": RIGHT}), formula)
-    assert set(raced.chosen) == {"c", "d"}
+    result = race(pool({"c": RIGHT, "d": RIGHT}), formula)
+    assert set(result.chosen) == {"c", "d"}
     path = pool({**arms, "c": RIGHT}, head="k = 3")
     assert set(race(path, formula).chosen) == {"a", "b", "c"}
     assert verify(read_pool(path).journal).equal
@@ -163,9 +163,9 @@ def test_features_that_cannot_be_had_are_missing_if_their_names_are_known(pool, 
     with RaceSession(path) as session:
         assert session.run(formula).warning is None
         command.write_text("#!/bin/sh\necho broken; exit 1\n")
-        raced = session.run(formula)
-    assert raced.winner is not None
-    assert "raced without features" in raced.warning
+        result = session.run(formula)
+    assert result.winner is not None
+    assert "raced without features" in result.warning
     assert race(path, formula).warning is not None  # the journal knows their names
     with pytest.raises(InputError, match="features"):  # their names are unknown before the first race
         race(
@@ -203,12 +203,12 @@ def test_the_asynchronous_form_does_the_same_and_does_not_block(pool, formula):
                 await asyncio.sleep(0.01)
 
         ticking = asyncio.ensure_future(tick())
-        raced = await race_async(path, formula)
+        result = await race_async(path, formula)
         ticking.cancel()
-        return raced, ticks
+        return result, ticks
 
-    raced, ticks = asyncio.run(both())
-    assert raced.winner == "one"
+    result, ticks = asyncio.run(both())
+    assert result.winner == "one"
     assert ticks > 5
 
 
@@ -240,12 +240,12 @@ def test_the_summary_counts_only_what_is_known(pool, formula):
     would have used up its time."""
     path = pool({"quick": f"sleep 0.2; {RIGHT}", "killed": "sleep 60", "failed": "exit 1"}, head="k = 3", seconds=50)
     with RaceSession(path) as session:
-        raced = [session.run(formula), session.run(formula)]
+        result = [session.run(formula), session.run(formula)]
     with Journal.read(read_pool(path).journal) as journal:
         summary = summarise_races(read_rounds(journal))
-    seconds = sum(one.seconds for one in raced)
+    seconds = sum(one.seconds for one in result)
     assert (summary.counts.rounds, summary.solved, summary.void, summary.seconds) == (2, 2, 0, seconds)
-    assert summary.feature_seconds == sum(one.feature_seconds for one in raced)
+    assert summary.feature_seconds == sum(one.feature_seconds for one in result)
     assert (summary.counts.plays, summary.counts.wins) == ({"quick": 2, "killed": 2, "failed": 2}, {"quick": 2})
     assert summary.single_arms["killed"].saved_seconds == 0
     assert summary.single_arms["quick"].saved_seconds <= 0

@@ -63,8 +63,8 @@ def test_a_command_prints_features(tmp_path, instance):
         "b": None,
         "c": -2500.0,
     }
-    told = ask(tmp_path, Instance(tmp_path / "a b;c"), """printf '{"%s": %d}' "${1##*/}" $#""")
-    assert told == {"a b;c": 1.0}
+    values = ask(tmp_path, Instance(tmp_path / "a b;c"), """printf '{"%s": %d}' "${1##*/}" $#""")
+    assert values == {"a b;c": 1.0}
     assert list_feature_names(FeatureSource("command", command=("x", "{instance}"))) is None
 
 

@@ -112,8 +112,8 @@ def test_the_page_adds_up_the_races_and_what_the_best_arm_needs(path, out):
         for seconds, a, b in [(1.0, "won", "killed"), (2.0, "won", "crashed"), (4.0, "won", "finished late"),
                               (8.0, "timeout", "won"), (16.0, "killed", "won")]:  # fmt: skip
             winner = "a" if a == "won" else "b"
-            told = details(seconds, {"a": a, "b": b}, limit=100.0)
-            learner.learn(learner.select(k=2, label=f"{seconds}.cnf"), winner=winner, details=told)
+            recorded = details(seconds, {"a": a, "b": b}, limit=100.0)
+            learner.learn(learner.select(k=2, label=f"{seconds}.cnf"), winner=winner, details=recorded)
     page = read_page(path, out)
     assert "The best single arm is a: it won 3 of the 5 solved races" in page.words
     assert "These races took 31.0 s; alone it is known to need at least 123.0 s, 3.97 times as long" in page.words
@@ -132,13 +132,13 @@ def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
         play(learner, 80)
     pairs = []
     with Journal.read(path) as journal:
-        for made, told in journal.rounds():
+        for made, ended in journal.rounds():
             u = dict(zip(made.body["chosen"], np.subtract(made.body["scores"], made.body["widths"]), strict=True))
             kinds = {"winner"}
             if "outside" in policy:
                 u["nobody"], kinds = 0.0, {"winner", "no-winner"}
-            if told.body["kind"] in kinds:
-                total, won = sum(math.exp(one) for one in u.values()), (told.body["names"] or ["nobody"])[0]
+            if ended.body["kind"] in kinds:
+                total, won = sum(math.exp(one) for one in u.values()), (ended.body["names"] or ["nobody"])[0]
                 pairs += [(math.exp(one) / total, name == won) for name, one in u.items()]
     page = read_page(path, out)
     assert "Predicted: each arm's estimated winning probability when it was chosen" in page.words

@@ -147,15 +147,15 @@ def test_of_many_arms_the_rest_is_one_curve(path):
 def test_curves_follow_the_races(path):
     with open_learner(path, arms=["a", "b"], context=()) as learner:
         for winner in ("a", None, "b", "a"):
-            told = {"outcome": NoWinner()} if winner is None else {"winner": winner}
-            learner.learn(learner.select(k=2), **told)
+            outcome = {"outcome": NoWinner()} if winner is None else {"winner": winner}
+            learner.learn(learner.select(k=2), **outcome)
     found = {curve.name: (curve.plays.tolist(), curve.wins.tolist()) for curve in summarize(path).trace_arms()}
     assert found == {"a": ([1, 2, 3, 4], [1, 1, 1, 2]), "b": ([1, 2, 3, 4], [0, 0, 1, 1])}
 
 
 def race(learner, seconds, statuses, **outcome):
-    told = details(seconds, statuses, limit=60.0)
-    learner.learn(learner.select(k=2, eligible=[*statuses]), details=told, **outcome)
+    recorded = details(seconds, statuses, limit=60.0)
+    learner.learn(learner.select(k=2, eligible=[*statuses]), details=recorded, **outcome)
 
 
 def test_void_races_count_and_have_no_time(path):

@@ -1,4 +1,4 @@
-"""Checks of single arguments: each returns a plain Python value, or raises a sentence that says what to use."""
+"""Checks of single arguments: each returns a plain Python value, or raises an InputError that says what to use."""
 
 import math
 import operator

@@ -39,7 +39,7 @@ def compile_all() -> None:
 def _play(name: str) -> None:
     """Play rounds of all kinds with a policy: contexts of every type, outcomes of every kind."""
     make, parameters = registry.parse(name)
-    for d, k in ((2, 4), (12, 3)):  # less and more features than chosen arms take different ways
+    for d, k in ((2, 4), (12, 3)):  # fewer and more features than chosen arms take different paths
         policy: Any = make(**{"seed": 0, **parameters, "d": d})
         for context in _make_contexts(d):
             decision = policy.select(context, k)

@@ -1,4 +1,4 @@
-"""The files that a command is to work on: named, in folders, listed on standard input, or appearing in a watched folder."""
+"""The files that a command works on: named, in folders, listed on standard input, or appearing in a watched folder."""
 
 import os
 import sys
@@ -10,16 +10,16 @@ import click
 
 from preselect.errors import InputError
 
-_WATCH_SECONDS = 0.5  # between two looks at a watched folder
+_WATCH_SECONDS = 0.5  # between two scans of a watched folder
 
 
 def make_printable(path: Path) -> str:
-    """Give a path as text, whatever bytes its name is made of."""
+    """Return a path as printable text, whatever bytes its name has."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def require_apart(output: Path | None, inbox: Path | None, instances: Iterable[Path]) -> None:
-    """Outputs must not become instances of the next run."""
+    """Require that outputs do not become instances of the next run."""
     folders = [path for path in (*instances, inbox) if path is not None and path.is_dir()]
     if output is not None and any(output.absolute() == folder.absolute() for folder in folders):
         raise InputError(f"{output} is also the folder of instances; name another folder for --output")
@@ -46,12 +46,12 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def iterate_files(files: list[Path], inbox: Path | None) -> Iterator[Path]:
-    """Give the files, and then, without end, those that appear in the inbox once they have stopped growing."""
+    """Yield the files, and then, endlessly, those that appear in the inbox once they have stopped growing."""
     yield from files
     if inbox is None:
         return
     if not inbox.is_dir():
-        raise InputError(f"cannot watch {str(inbox)!r}: it is not a folder; make it first")
+        raise InputError(f"cannot watch {str(inbox)!r}: it is not a folder; create it first")
     click.echo(f"watching {inbox}; Ctrl-C ends", err=True)
     seen, states = set(files), dict[Path, tuple[int, int] | None]()
     while True:
@@ -65,7 +65,7 @@ def iterate_files(files: list[Path], inbox: Path | None) -> Iterator[Path]:
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """Size and time of the last change; None if the file is gone."""
+    """Return the size and the time of the last change; None if the file is gone."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -19,7 +19,7 @@ from preselect.errors import PreselectError
 
 @contextmanager
 def _explain_errors() -> Iterator[None]:
-    """Turn expected errors into a sentence; that output cannot be written is one of them."""
+    """Turn expected errors into a sentence, also when output cannot be written."""
     try:
         with ExitStack() as stack:
             stack.callback(_flush)
@@ -47,7 +47,7 @@ class Group(click.Group):
         return list(self.commands)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with _explain_errors():  # --help and --version print already here
+        with _explain_errors():  # --help and --version print here
             return super().make_context(*arguments, **options)
 
     def invoke(self, context: click.Context) -> Any:

@@ -1,4 +1,4 @@
-"""How far a command has come, on standard error: a bar on a terminal, a line every tenth in a log.
+"""The progress of a command on standard error: a bar on a terminal, a line for every tenth in a log.
 
 Work that takes no longer than `_PATIENCE` seconds writes no lines.
 """
@@ -34,7 +34,7 @@ class Bar:
         self.update(self._done + 1, self._total, description)
 
     def update(self, done: int, total: int | None, description: str | None = None) -> None:
-        """Say how many items are done, and of how many if that is known."""
+        """Show how many items are done, and of how many if that is known."""
         before, self._done, self._total = self._done, done, total
         self._progress.update(self._task, completed=done, total=total, description=description or None)
         if self._progress.disable and total and done * 10 // total > before * 10 // total:

@@ -1,4 +1,4 @@
-"""Checking that every arm of a pool works: each runs alone, by default on tiny formulas with known answers."""
+"""Check that every arm of a pool works: each runs alone, by default on tiny formulas with known answers."""
 
 from os import PathLike
 from pathlib import Path

@@ -1,6 +1,6 @@
 """How a race waits: by blocking its thread, or in an event loop.
 
-A race is written once, as coroutines that await nothing but the methods of a `Waiting`. Those of `BLOCKING` never
+A race is written once, as coroutines that await nothing but the methods of a `Waiter`. Those of `BLOCKING` never
 suspend, so `run_blocking` needs no event loop: a blocking race works in any thread, also below a running event loop,
 and Ctrl-C interrupts it at once. `asyncio.run` would hold an interrupt back until the thread that computes features is
 done.
@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Waiting(Protocol):
-    """What a race waits for."""
+class Waiter(Protocol):
+    """Waits for what a race waits for."""
 
     async def read(self, descriptor: int, seconds: float) -> bytes | None:
         """Read what arrives within `seconds`; None if nothing does."""
@@ -61,8 +61,8 @@ class _EventLoop:
         await asyncio.shield(asyncio.to_thread(function))
 
 
-BLOCKING: Waiting = _Blocking()
-EVENT_LOOP: Waiting = _EventLoop()
+BLOCKING: Waiter = _Blocking()
+EVENT_LOOP: Waiter = _EventLoop()
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -53,7 +53,7 @@ class Instance:
 
 
 class InstanceFeatures(NamedTuple):
-    """The features of an instance, the seconds that it took to get them, and why they are unavailable, if they are."""
+    """The features of an instance, the seconds spent on them, and the error if they are unavailable."""
 
     values: FeatureValues | None
     seconds: float

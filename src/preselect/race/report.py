@@ -49,12 +49,12 @@ class _History:
 
 
 def write_report(journal: Path, out: Path) -> Path:
-    """Write the page about a journal, and give its path.
+    """Write the page about a journal, and return its path.
 
     Parameters
     ----------
     journal : Path
-        The journal; it is only read, and somebody may be writing it.
+        The journal; it is only read; another process may be writing it.
     out : Path
         The page. An earlier page is replaced once the new one is complete. It cannot be the journal.
     """
@@ -253,7 +253,7 @@ def _format_seconds(seconds: float | None) -> str:
 
 
 def _format_duration(seconds: float) -> str:
-    """Seconds, and from ten minutes on also hours and minutes.
+    """Format seconds, from ten minutes on also as hours and minutes.
 
     >>> _format_duration(12.34), _format_duration(660.0), _format_duration(7384.0)
     ('12.3 s', '660.0 s (11 min)', '7384.0 s (2 h 3 min)')

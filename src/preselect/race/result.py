@@ -145,7 +145,7 @@ class RaceResult(SupervisionResult):
     warning: str | None
 
     def to_details(self, limit: float) -> dict[str, Any]:
-        """Give what the journal keeps of the race besides its outcome.
+        """Return what the journal keeps of the race besides its outcome.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class PastRace:
         return self.is_solved or self.round.kind == NO_WINNER
 
     def known_time(self, arm: str) -> KnownTime | None:
-        """What is known of the time that an arm needs; None if nothing is."""
+        """Return what the race tells about the time that an arm needs; None if that is nothing."""
         status = self.statuses.get(arm)
         if self.seconds is None or not self.is_timed:
             return None

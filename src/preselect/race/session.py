@@ -1,6 +1,6 @@
 """Races that learn: compute features, choose k arms, race them, take the first right answer, learn from it.
 
-`RaceSession._run` is the whole of it. Everything that happens is in the pool's journal.
+`RaceSession._run` does all of this, step by step. Every step is in the pool's journal.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from preselect.errors import InputError, JournalError, PreselectError
 from preselect.outcomes import NoWinner, Void
 from preselect.preselector import Preselector
 from preselect.race.answers import make_answer_check, read_answer
-from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiting, run_blocking
+from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.instance_features import (
     FeatureValues,
     Instance,
@@ -103,15 +103,15 @@ class RaceSession:
 
     # one race
 
-    async def _run(self, path: Path, watch: Watch | None, waiting: Waiting) -> RaceResult:
+    async def _run(self, path: Path, watch: Watch | None, waiter: Waiter) -> RaceResult:
         if not path.is_file():
             raise InputError(f"cannot race on {str(path)!r}: there is no such file")
         with self._one_at_a_time():
             instance = Instance(path)
-            features = await waiting.call(measure_features, self.pool.features, instance)
+            features = await waiter.call(measure_features, self.pool.features, instance)
             entry = self._choose(instance, features)
             with self._void_on_error(entry):
-                ended = await self._prepare(instance, entry, watch).run_in(waiting)
+                ended = await self._prepare(instance, entry, watch).run_in(waiter)
                 result = _describe_result(instance, features, entry, ended)
             self._learn(entry, result)
             return result

@@ -114,7 +114,7 @@ seconds = {seconds:g}                     # per race
 # memory = 4000                  # MB per racer; unlimited if left out
 output = 64                      # MB of output per racer
 
-[features]                       # what is known of an instance before the race
+[features]                       # what is known about an instance before the race
 from = "sat"                     # SATzilla features of a formula in DIMACS CNF
 clause_graph = false             # true adds the costly features of the clause graph
 seconds = 10                     # time to compute the features

@@ -6,8 +6,8 @@
 - Racing time is the wall-clock time of races with and without a winner. The time for computing features is added up
   over the same races, shown separately, and part of no comparison.
 - What a race tells about the time that an arm needs alone: its own time if it won; at least the time of the race if it
-  was stopped or came late; the time limit if it failed, whether in time, memory or answer. Of arms that were not chosen
-  or could not be started, and of void races, nothing is known.
+  was stopped or came late; the time limit if it failed, whether in time, memory or answer. Nothing is known
+  about arms that were not chosen or could not be started, nor from void races.
 - An arm alone is compared with the solved races in which its time is known. The difference is what racing saved at
   least. A race without a winner saves nothing, however soon it ended, so it is not compared.
 """

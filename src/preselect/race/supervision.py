@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from preselect.arguments import integer, number
 from preselect.errors import InputError
 from preselect.race import supervisor
-from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiting, run_blocking
+from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.result import Finish, Standing, SupervisionResult
 from preselect.race.supervisor.children import KILLING_SECONDS, MARK
 from preselect.race.supervisor.messages import from_line, to_line
@@ -94,20 +94,20 @@ class Supervision:
         """Run the race without blocking the event loop; `check` runs in a thread. Cancelling it ends the race."""
         return await self.run_in(EVENT_LOOP)
 
-    async def run_in(self, waiting: Waiting) -> SupervisionResult:
-        """Run the race, waiting as told by `waiting`."""
+    async def run_in(self, waiter: Waiter) -> SupervisionResult:
+        """Run the race; `waiter` decides whether to block the thread or to use its event loop."""
         process = _SupervisorProcess(self.folder, self.token)
         progress = _Progress(self.racers, self.folder, process)
         try:
             process.start(self._specify())
             while not progress.is_over:
-                for position in progress.receive(await waiting.read(process.events, _TICK_SECONDS)):
-                    error = await waiting.call(self._check_answer, position, progress.exit_codes[position])
+                for position in progress.receive(await waiter.read(process.events, _TICK_SECONDS)):
+                    error = await waiter.call(self._check_answer, position, progress.exit_codes[position])
                     process.send({"verdict": [position, error is None, str(error)]})
                 if self.watch:
                     self.watch(progress.get_standings())
         finally:
-            await waiting.finish(process.close)
+            await waiter.finish(process.close)
         return progress.get_result()
 
     def _specify(self) -> dict[str, Any]:

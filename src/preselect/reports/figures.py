@@ -28,7 +28,7 @@ _LONGEST_NAME = 28
 
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Any]:
-    """Give an empty figure, in inches; what is drawn inside the block has our style."""
+    """Yield an empty figure of a size in inches; what is drawn inside the block has our style."""
     from matplotlib.figure import Figure
 
     with _style():
@@ -53,7 +53,7 @@ def label_axes(panel: Any, horizontal: str, vertical: str) -> None:
 
 
 def count_on_axes(panel: Any, *, vertical: bool = True) -> None:
-    """Put ticks at whole numbers only, on the horizontal axis and, unless told otherwise, on the vertical one."""
+    """Put ticks at whole numbers only, on the horizontal axis and, by default, on the vertical one."""
     from matplotlib.ticker import MaxNLocator
 
     for axis in (panel.xaxis, panel.yaxis) if vertical else (panel.xaxis,):

@@ -9,7 +9,7 @@ from preselect.files import write_whole
 
 
 class Cell(NamedTuple):
-    """A cell of a table that is more than its text.
+    """A table cell that is more than its text.
 
     Parameters
     ----------
@@ -44,19 +44,19 @@ def render(template: str, **values: Any) -> str:
 
 
 def _data_url(png: bytes) -> str:
-    """Give a PNG as the value of an image's `src`, so that the page needs no other file."""
+    """Return a PNG as the value of an image's `src`, so that the page needs no other file."""
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def write_page(path: Path, content: str) -> Path:
-    """Write a page and give its path.
+    """Write a page and return its path.
 
     Parameters
     ----------
     path : Path
         The file. An earlier page is replaced once the new one is complete.
     content : str
-        The page, as `render` gives it.
+        The page, as `render` returns it.
     """
     write_whole(path, content)
     return path

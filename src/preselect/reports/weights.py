@@ -44,7 +44,7 @@ class Weights:
         return ratios
 
     def keep(self, arms: Collection[str], *, most: int) -> Self:
-        """Leave out other arms than these, and all but the `most` context features with the largest ratios."""
+        """Keep only these arms, and only the `most` context features with the largest ratios."""
         kept = [position for position, arm in enumerate(self.arms) if arm in arms]
         rows = [*range(len(self.features)), *(len(self.features) + position for position in kept)]
         largest = self.ratios()[rows, 1:].max(axis=0, initial=0.0)
@@ -64,7 +64,7 @@ def read_weights(preselector: Preselector) -> Weights | None:
     Parameters
     ----------
     preselector : Preselector
-        Whose policy is read; it does not change.
+        The preselector whose policy is read; it is not changed.
     """
     policy = preselector.policy
     if not (isinstance(policy, LinearPolicy) and hasattr(policy, "P")):

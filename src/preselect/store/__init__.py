@@ -1,4 +1,4 @@
-"""A journal of decisions and outcomes on disk, and the learner that writes its every step there."""
+"""A journal of decisions and outcomes on disk, and the learner that records every step there."""
 
 from preselect.store.journal import Event, Journal
 from preselect.store.learner import Entry, Learner, Recovery

@@ -1,4 +1,4 @@
-"""Learning as a fold over the journal: what each event does to a preselector, at first and when it is replayed."""
+"""The state as a fold over the journal: outcomes and decisions as events record them, and how an event is replayed."""
 
 from contextlib import suppress
 from typing import Any
@@ -17,7 +17,7 @@ _KINDS: dict[type[Outcome], str] = {Winner: WINNER, Ranking: RANKING, NoWinner: 
 
 
 def name_outcome(decision: NamedDecision, outcome: Outcome) -> dict[str, Any]:
-    """Give what the journal records of an outcome: its kind, the names of the ranked arms, and the time."""
+    """Return what the journal records of an outcome: its kind, the names of the ranked arms, and the time."""
     kind = next((kind for known, kind in _KINDS.items() if isinstance(outcome, known)), None)
     if kind is None:
         raise InputError(f"outcome is {outcome!r:.80}; use Winner, Ranking, NoWinner or Void")
@@ -49,7 +49,7 @@ def restore_decision(event: Event) -> NamedDecision:
 
 
 def apply_event(preselector: Preselector, journal: Journal, event: Event) -> str | None:
-    """Do to a preselector what an event did; if a decision is made differently now, return the difference."""
+    """Apply an event to a preselector; if a decision turns out differently now, return the difference."""
     try:
         body = event.body
         if event.kind == "arm":

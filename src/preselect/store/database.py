@@ -18,10 +18,10 @@ from preselect.store.lock import lock
 
 _FORMAT = "preselect-journal"
 VERSION = 1
-_APPLICATION = int.from_bytes(b"PSEL", "big")  # the mark by which SQLite files of one program are recognised
+_APPLICATION = int.from_bytes(b"PSEL", "big")  # how SQLite files of one program are recognised
 
 _SMALLEST = 512  # bytes; SQLite takes a smaller file for an empty database and would overwrite it
-_PATIENCE = 60.0  # seconds to wait for readers, which are seldom in the way
+_PATIENCE = 60.0  # seconds to wait for readers, which rarely block
 
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
@@ -65,7 +65,7 @@ _REASONS = {  # keyed by the prefix of SQLite's error name
 
 
 def locate(path: str | os.PathLike[str]) -> Path:
-    """Find the path of a journal, with links followed, so that its lock is the same by every name."""
+    """Resolve the path of a journal, so that every name of the file leads to the same lock."""
     real = Path(os.path.realpath(path))
     with explain_errors(real):
         if real.exists() and not real.is_file():
@@ -99,7 +99,7 @@ def _has_begun(path: Path) -> bool:
 
 
 def _begin(connection: sqlite3.Connection, genesis: bytes, description: str) -> None:
-    """Make an empty file a journal, except for its version, within the caller's transaction."""
+    """Turn an empty file into a journal, except for its version, within the caller's transaction."""
     for statement in _SCHEMA:
         connection.execute(statement)
     about = {
@@ -125,7 +125,7 @@ def open_reader(path: Path, resources: ExitStack) -> sqlite3.Connection:
 
 
 def _freeze(path: Path, resources: ExitStack) -> sqlite3.Connection:
-    """Open a connection that sees no later changes; without leave to write, it takes the file as unchanging."""
+    """Open a connection that sees no later changes; without write permission the file is taken as immutable."""
     with ExitStack() as attempt:
         # not mode=ro, which leaves files behind that it may not remove
         connection = attempt.enter_context(_connect(path, "mode=rw"))
@@ -190,7 +190,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 def list_versions() -> dict[str, str]:
-    """The versions on which the last bits of numbers may depend."""
+    """List the versions on which the last bits of numbers may depend."""
     return {"preselect": preselect.__version__, "numpy": np.__version__, "machine": platform.machine()}
 
 

@@ -1,7 +1,7 @@
 """The journal: arms, decisions and outcomes in the order in which they happened, in one SQLite file.
 
 Events are on disk before they count, and are never changed: the file itself refuses it, and each event carries a digest
-of itself and of the one before, so that other changes are found. Snapshots of the state are a cache beside them.
+of itself and of the one before, so that any other change is detected. Snapshots of the state are a cache beside them.
 
 One process at a time writes, protected by a lock; any number of processes may read meanwhile. Within a process an open
 journal is for one thread at a time, and after a fork for the parent only.
@@ -41,7 +41,7 @@ _PARTS = {  # of the body, by kind of event
 
 @dataclass(frozen=True)
 class Event:
-    """One event of the journal: an arm that joined, a decision, or the outcome of a decision.
+    """One event of the journal: an arm that was added, a decision, or the outcome of a decision.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Event:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """What happened, by name."""
+        """What happened, decoded."""
         try:
             found = decode(self.text)
         except (TypeError, ValueError):
@@ -286,7 +286,7 @@ class Journal:
             return [Snapshot(*row) for row in rows]
 
     def find_damage(self) -> str | None:
-        """Let SQLite check the whole file; None if it is sound."""
+        """Return what SQLite finds wrong with the file; None if it is intact."""
         with explain_errors(self.path):
             found = str(self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
         return None if found == "ok" else found

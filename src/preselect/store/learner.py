@@ -1,4 +1,4 @@
-"""A preselector that writes its every step to a journal, from which it can be restored bit for bit."""
+"""A preselector that records every step in a journal, from which it can be restored bit for bit."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ class Learner:
 
     @property
     def preselector(self) -> Preselector:
-        """The preselector, to look at only: what is done to it directly is not in the journal."""
+        """The preselector, for reading only: changes made to it directly are not in the journal."""
         return self._preselector
 
     @property
     def arms(self) -> list[str]:
-        """The names of the arms, in the order in which they joined."""
+        """The names of the arms, in the order in which they were added."""
         return self._preselector.arms
 
     @property
@@ -156,14 +156,14 @@ class Learner:
         return self.journal.about.description
 
     def add(self, name: str, features: Features | None = None) -> None:
-        """Let another arm join, as Preselector.add does.
+        """Add an arm, as Preselector.add does.
 
         Parameters
         ----------
         name : str
             A name that no arm has yet.
         features : mapping of str to float, optional
-            The arm's features. What is left out is not known.
+            The arm's features. Those left out are unknown.
         """
         if not (features is None or isinstance(features, Mapping)):
             raise InputError(f"the features of {name} are {features!r:.80}; give numbers by name")
@@ -181,7 +181,7 @@ class Learner:
         Parameters
         ----------
         context : mapping, sequence or array, optional
-            The features of the round: numbers by name, or in order; None or NaN for values that are not known.
+            The features of the round: numbers by name, or in order; None or NaN for unknown values.
         k : int, default 1
             How many arms to choose.
         eligible : iterable of str, optional
@@ -192,7 +192,7 @@ class Learner:
         if not isinstance(label, str):
             raise InputError(f"label is {label!r:.80}; use a string")
         if isinstance(eligible, Iterable) and not isinstance(eligible, str):
-            eligible = list(eligible)  # it is used twice
+            eligible = list(eligible)  # an iterator could be read only once
         values = _name_values(self._preselector.context, self._preselector._as_row(context))
         with self._in_step():
             decision = self._preselector.select(values, k, eligible=eligible)
@@ -252,7 +252,7 @@ class Learner:
         return [Entry.of(event) for event in self.journal.unfinished()]
 
     def scores(self, context: Values | None = None) -> dict[str, float]:
-        """What the policy would rank each arm by in a context now, by name.
+        """The score by which the policy would rank each arm in a context now, by name.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Learner:
 
     @contextmanager
     def _in_step(self) -> Iterator[None]:
-        """Either memory and disk both have what is done inside, or the learner refuses to be used any longer."""
+        """Keep memory and disk in step: after a step that fails halfway, the learner cannot be used any longer."""
         self._check_in_step()
         try:
             yield
@@ -306,7 +306,7 @@ class Learner:
             )
 
     def _find_unfinished(self, entry: Entry | int) -> Entry:
-        """The entry as the journal has it, provided that it has no outcome yet."""
+        """Return the entry as the journal has it; one that has an outcome already is an error."""
         number = entry.number if isinstance(entry, Entry) else integer(entry, "entry", 1)
         event = self.journal.event(number)
         if event is None or event.kind != "decision":
@@ -332,7 +332,7 @@ class Learner:
 
 
 def _restore_newest(journal: Journal) -> tuple[Preselector, int]:
-    """The newest snapshot that can be read, and the number of the event after which it was kept."""
+    """Restore the newest readable snapshot; return it with the number of the event after which it was kept."""
     for snapshot in journal.snapshots():
         try:
             if snapshot.after > journal.last:
@@ -349,5 +349,5 @@ def _is_same(one: Entry, other: Entry) -> bool:
 
 
 def _name_values(names: list[str], values: Iterable[float]) -> dict[str, float | None]:
-    """Values by name; None for those that are not known."""
+    """Return values by name; None for unknown ones."""
     return {name: None if math.isnan(value) else float(value) for name, value in zip(names, values, strict=True)}

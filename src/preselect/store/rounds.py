@@ -64,7 +64,7 @@ class Round:
         return begun if outcome is None else begun.end(outcome)
 
     def end(self, outcome: Event) -> Self:
-        """Give the same round with its outcome."""
+        """Return the same round with its outcome."""
         body = outcome.body
         return replace(
             self,

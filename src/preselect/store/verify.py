@@ -47,7 +47,7 @@ class Verification:
 
 
 def verify(path: str | os.PathLike[str], *, report: Callable[[int, int], object] | None = None) -> Verification:
-    """Replay a journal from its beginning and compare; it may be in use meanwhile.
+    """Replay a journal from its beginning and compare; it may be in use at the same time.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _compare_state(snapshot: Snapshot, preselector: Preselector) -> str | None:
 
 
 def _compare_versions(then: dict[str, str]) -> str:
-    """Why numbers may differ in their last bits: the software or the machine is another one."""
+    """Say which software or machine is different, because that may change the last bits of numbers."""
     now = database.list_versions()
     changed = [
         f"{name} was {then.get(name)} and is {version}" for name, version in now.items() if version != then.get(name)

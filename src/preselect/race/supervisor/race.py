@@ -282,7 +282,7 @@ class Race:
         self._end(run, Status.INFRASTRUCTURE_ERROR, reason)
 
     def _settle(self) -> None:
-        """Give a status to every run that has none; the client gets it with the event `done`."""
+        """Set the status of every run that has none; the client gets it with the event `done`."""
         self.verifying = None
         for run in self.runs:
             if run.status is None:
