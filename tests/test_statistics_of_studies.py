@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from preselect.environments.regret import regrets
 from preselect.study import AslibSetting
-from preselect.study.statistics import compare, medians, standard_error, summarise
+from preselect.study.report import _compute_medians
+from preselect.study.statistics import compare, standard_error, summarise
 
 
 @given(st.integers(0, 1000))
@@ -69,4 +70,4 @@ def test_medians_are_taken_for_each_k_over_what_is_there():
         (AslibSetting("c", 1), "p"): np.nan,
         (AslibSetting("a", 2), "p"): 5.0,
     }
-    assert medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}
+    assert _compute_medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}

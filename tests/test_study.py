@@ -13,7 +13,7 @@ from studies import age, compute, read_contents
 from preselect import InputError
 from preselect.errors import ResultsError, RunError
 from preselect.study import Results, SyntheticPlan, SyntheticSetting
-from preselect.study.plan import space_checkpoints
+from preselect.study.results import space_checkpoints
 
 SMALL = SyntheticPlan(
     settings=(SyntheticSetting(8, 3, 2), SyntheticSetting(10, 4, 3)),

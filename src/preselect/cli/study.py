@@ -31,9 +31,8 @@ from preselect.study import (
     run,
     write_report,
 )
-from preselect.study.plan import Task
 from preselect.study.report import lay_out, lay_out_ratios
-from preselect.study.results import make_tables
+from preselect.study.results import Task, make_tables
 
 _DEFAULT = SyntheticPlan()
 _PAPERS_LAMBDA = 10.0  # for tables that do not come with the library
@@ -283,8 +282,7 @@ def _explain_interrupt(results: Results, plan: Plan) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        total = sum(1 for _ in plan.make_tasks())
-        kept = total - len(results.find_pending(plan))
+        kept, total = results.count_blocks(plan)
         click.echo(f"\ninterrupted: {kept} of {total} blocks are kept; the same command resumes", err=True)
         sys.exit(130)
 

@@ -7,11 +7,9 @@ The manifest of a folder of results, manifest.json, says what was planned, so th
 data, extended, and computed again.
 """
 
-import hashlib
 import json
 import os
 import platform
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -20,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 import preselect
 from preselect.environments import Environment
@@ -28,7 +25,6 @@ from preselect.errors import InputError, ResultsError
 from preselect.files import write_whole
 from preselect.policies import registry
 
-_CURVE_POINTS = 200
 _MANIFEST = "manifest.json"
 _FORMAT = "preselect-study"
 _OTHERS = ("sources", "command", "version", "software", "machine")  # plain values, written as they are
@@ -153,13 +149,6 @@ class Plan(ABC):
                     raise InputError(f"{wrong}: {error}") from None
         return data
 
-    def make_tasks(self) -> Iterator["Task"]:
-        """Yield the blocks so that every policy and setting has some repetitions before any has all."""
-        for first in range(0, self.repetitions, self.block):
-            for setting in self.settings:
-                for policy in self.policies:
-                    yield Task(self, setting, policy, first, min(first + self.block, self.repetitions))
-
     def join(self, other: Self) -> Self:
         """Return this plan with the settings, policies and repetitions of another of the same identity added."""
         return replace(
@@ -184,33 +173,6 @@ class Plan(ABC):
             raise ResultsError(f"there is no study called {kind!r}; known are {', '.join(known)}")
         settings = tuple(known[kind].setting_type(*values) for values in parameters["settings"])
         return known[kind](**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
-
-
-@dataclass(frozen=True)
-class Task:
-    """A block of repetitions of one policy in one setting: computed, written and lost as a whole."""
-
-    plan: Plan
-    setting: Setting
-    policy: str
-    first: int
-    last: int  # exclusive
-
-    def __str__(self) -> str:
-        return f"{self.policy} {self.setting}"
-
-    @property
-    def file(self) -> str:
-        """Name of its file in the folder of blocks."""
-        digest = hashlib.sha256(self.policy.encode()).hexdigest()[:8]
-        where = "-".join(f"{name}{value}" for name, value in self.setting._asdict().items())
-        return f"{_simplify(where)}/{_simplify(self.policy)}-{digest}/{self.first:05d}-{self.last:05d}.npz"
-
-    @property
-    def header(self) -> dict[str, Any]:
-        """Everything that determines the block, as plain values."""
-        block = {"policy": self.policy, "first": self.first, "last": self.last}
-        return {"study": self.plan.kind, **self.plan.identity, "setting": list(self.setting), **block}
 
 
 def _find_software() -> dict[str, str]:
@@ -314,12 +276,3 @@ def _find_subclasses(plan: Any) -> Iterator[type[Plan]]:
     for subclass in plan.__subclasses__():
         yield from _find_subclasses(subclass)
         yield subclass
-
-
-def _simplify(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def space_checkpoints(rounds: int) -> NDArray[np.int64]:
-    """Return the rounds at which sums are kept: at most 200, evenly spaced, the last one included."""
-    return np.unique(np.linspace(1, rounds, min(rounds, _CURVE_POINTS)).round().astype(np.int64))

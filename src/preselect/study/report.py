@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from preselect.reports.html import Cell, render, write_page
 from preselect.study.figures import name_figure, write_figures
 from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
-from preselect.study.statistics import PairedComparison, Summary, medians
+from preselect.study.statistics import PairedComparison, Summary
 
 _Content = TypeVar("_Content")
 _Table: TypeAlias = list[list[Any]]  # the header first
@@ -112,7 +114,7 @@ def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: 
 
 def lay_out_ratios(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> list[list[str]]:
     """Arrange one ratio by settings and policies, the header first, with the median over the settings of each k."""
-    middle = medians(values)
+    middle = _compute_medians(values)
     rows = [(str(setting), [values.get((setting, policy)) for policy in plan.policies]) for setting in plan.settings]
     rows += [
         (f"median, k = {k}", [middle.get((k, policy)) for policy in plan.policies])
@@ -123,3 +125,12 @@ def lay_out_ratios(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> l
 
 def _format_ratio(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def _compute_medians(values: Mapping[tuple[Setting, str], float]) -> dict[tuple[int, str], float]:
+    """Return the median over settings of each policy's value, for each k; NaN does not count."""
+    groups: dict[tuple[int, str], list[float]] = {}
+    for (setting, policy), value in values.items():
+        if not math.isnan(value):
+            groups.setdefault((setting.k, policy), []).append(value)
+    return {group: float(np.median(among)) for group, among in groups.items()}

@@ -12,8 +12,11 @@ report.html      all of it on one page
 """
 
 import csv
+import hashlib
 import io
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -24,14 +27,42 @@ from numpy.typing import NDArray
 from preselect import state
 from preselect.errors import InputError, ResultsError, StateFileError
 from preselect.files import write_whole
-from preselect.study.plan import Manifest, Plan, Setting, SettingData, Task, space_checkpoints
+from preselect.study.plan import Manifest, Plan, Setting, SettingData
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
 _KIND = "StudyBlock"
+_CURVE_POINTS = 200
 _OURS = ("blocks", "curves.npz", "summary.csv", "ratios.csv", "paired.csv", "timing.csv", "report.html")
 _Key: TypeAlias = tuple[Setting, str]
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
 _Rows: TypeAlias = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A block of repetitions of one policy in one setting: computed, written and lost as a whole."""
+
+    plan: Plan
+    setting: Setting
+    policy: str
+    first: int
+    last: int  # exclusive
+
+    def __str__(self) -> str:
+        return f"{self.policy} {self.setting}"
+
+    @property
+    def file(self) -> str:
+        """Name of its file in the folder of blocks."""
+        digest = hashlib.sha256(self.policy.encode()).hexdigest()[:8]
+        where = "-".join(f"{name}{value}" for name, value in self.setting._asdict().items())
+        return f"{_simplify(where)}/{_simplify(self.policy)}-{digest}/{self.first:05d}-{self.last:05d}.npz"
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Everything that determines the block, as plain values."""
+        block = {"policy": self.policy, "first": self.first, "last": self.last}
+        return {"study": self.plan.kind, **self.plan.identity, "setting": list(self.setting), **block}
 
 
 @dataclass(frozen=True)
@@ -148,6 +179,17 @@ class Results:
         except (StateFileError, KeyError, TypeError, AttributeError):
             return None
 
+    def count_blocks(self, plan: Plan) -> tuple[int, int]:
+        """Return how many blocks of a plan are finished, and how many there are.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan of these results, or a part of it.
+        """
+        total = sum(1 for _ in _make_tasks(plan))
+        return total - len(self.find_pending(plan)), total
+
     def find_pending(self, plan: Plan) -> list[Task]:
         """Return the tasks of a plan that are not finished.
 
@@ -157,7 +199,7 @@ class Results:
             The plan of these results, or a part of it.
         """
         finished, tasks = self.read_finished(), []
-        for task in plan.make_tasks():
+        for task in _make_tasks(plan):
             have = finished.get((task.setting, task.policy))
             missing = sorted(set(range(task.first, task.last)) - set(have.repetitions.tolist() if have else ()))
             if missing:
@@ -236,6 +278,23 @@ class Results:
         policy, whole = self.load("policy_seconds"), self.load("seconds")
         scale = {key: 1e6 / self.find_data(key[0]).rounds for key in policy}
         return {key: (scale[key] * float(policy[key].mean()), scale[key] * float(whole[key].mean())) for key in policy}
+
+
+def space_checkpoints(rounds: int) -> NDArray[np.int64]:
+    """Return the rounds at which sums are kept: at most 200, evenly spaced, the last one included."""
+    return np.unique(np.linspace(1, rounds, min(rounds, _CURVE_POINTS)).round().astype(np.int64))
+
+
+def _make_tasks(plan: Plan) -> Iterator[Task]:
+    """Yield the blocks so that every policy and setting has some repetitions before any has all."""
+    for first in range(0, plan.repetitions, plan.block):
+        for setting in plan.settings:
+            for policy in plan.policies:
+                yield Task(plan, setting, policy, first, min(first + plan.block, plan.repetitions))
+
+
+def _simplify(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def write_tables(results: Results) -> None:

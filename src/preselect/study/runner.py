@@ -18,8 +18,8 @@ from preselect.context import Floats
 from preselect.environments import Environment
 from preselect.errors import PreselectError, RunError
 from preselect.policies import Policy, registry
-from preselect.study.plan import Plan, Task, space_checkpoints
-from preselect.study.results import Results, write_tables
+from preselect.study.plan import Plan
+from preselect.study.results import Results, Task, space_checkpoints, write_tables
 
 _ROUNDS_AT_A_TIME = 256
 
@@ -53,12 +53,12 @@ def run(
         Called as `report(done, total, task)` with the numbers of finished blocks and of all blocks: with None before
         anything is computed, and then with each task when its block has been written.
     """
-    pending, total = results.find_pending(plan), sum(1 for _ in plan.make_tasks())
     report = report or _ignore
-    report(total - len(pending), total, None)
-    jobs = [(task, results.find_data(task.setting).rounds) for task in pending]
+    finished, total = results.count_blocks(plan)
+    report(finished, total, None)
+    jobs = [(task, results.find_data(task.setting).rounds) for task in results.find_pending(plan)]
     blocks = _run_on_cluster(jobs, cluster) if cluster else _run_on_processes(jobs, workers)
-    for done, (task, arrays) in enumerate(blocks, total - len(pending) + 1):
+    for done, (task, arrays) in enumerate(blocks, finished + 1):
         results.write_block(task, arrays)
         report(done, total, task)
     write_tables(results)

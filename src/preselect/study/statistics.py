@@ -1,9 +1,7 @@
 """Sums at the horizon, summarised over repetitions, and two policies compared repetition by repetition."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -72,15 +70,6 @@ def summarise(values: Floats) -> Summary:
     return Summary(
         len(values), float(values.mean()), float(standard_error(values)), float(median), float(lower), float(upper)
     )
-
-
-def medians(values: Mapping[tuple[Any, str], float]) -> dict[tuple[int, str], float]:
-    """Return the median over settings of each policy's value, for each k; NaN does not count."""
-    groups: dict[tuple[int, str], list[float]] = {}
-    for (setting, policy), value in values.items():
-        if not math.isnan(value):
-            groups.setdefault((setting.k, policy), []).append(value)
-    return {group: float(np.median(among)) for group, among in groups.items()}
 
 
 def compare(one: Floats, other: Floats) -> PairedComparison:

@@ -32,7 +32,7 @@ class _Performance:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class _Runs:
     """One run per instance and algorithm. Arrays are instances x algorithms."""
 
     instances: list[str]
@@ -47,7 +47,7 @@ class Runs:
     unit: float  # of the times in the scenario's files, in seconds
 
 
-def read_runs(folder: Path, description: dict[str, Any], first: str | None, milliseconds: bool | None) -> Runs:
+def read_runs(folder: Path, description: dict[str, Any], first: str | None, milliseconds: bool | None) -> _Runs:
     """Read the runs; `first` is the measure to compare by, the scenario's first one if None."""
     table = arff.read(folder / "algorithm_runs.arff")
     measures = _find_measures(description, table, first)
@@ -69,7 +69,7 @@ def read_runs(folder: Path, description: dict[str, Any], first: str | None, mill
     chosen = measures[0]
     unit, limit = (1.0, 1.0) if chosen.quality else _find_limit(folder, description, chosen, values, milliseconds)
     times = _measure_loss(keys[..., 0], solved) if chosen.quality else np.where(solved, np.fmin(values, limit), limit)
-    return Runs(
+    return _Runs(
         instances=instances,
         algorithms=algorithms,
         performance=values,

@@ -29,19 +29,19 @@ Features
     as missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect.context import Floats, Integers
-from preselect.environments.aslib.description import read_description
-from preselect.environments.aslib.features import read_algorithm_features, read_instance_features
+from preselect.environments.aslib import arff
+from preselect.environments.aslib.description import as_list, read_description
 from preselect.environments.aslib.runs import read_runs
 from preselect.errors import InputError
 
@@ -126,8 +126,8 @@ class Scenario:
         path = _require_scenario(Path(folder))
         description = read_description(path / "description.txt")
         runs = read_runs(path, description, measure, milliseconds)
-        features = read_instance_features(path, description, runs.instances, steps)
-        algorithm_features, algorithm_feature_names = read_algorithm_features(path, runs.algorithms)
+        features = _read_instance_features(path, description, runs.instances, steps)
+        algorithm_features, algorithm_feature_names = _read_algorithm_features(path, runs.algorithms)
         scenario = cls(
             name=str(description.get("scenario_id") or path.resolve().name),
             instances=runs.instances,
@@ -212,3 +212,95 @@ def _require_scenario(folder: Path) -> Path:
         if not (folder / name).is_file():
             raise InputError(f"{folder} is not an ASlib scenario: it has no {name}")
     return folder
+
+
+class _InstanceFeatures(NamedTuple):
+    """Features of instances: values (instances x features, NaN where missing), names, and what each instance costs."""
+
+    values: Floats
+    names: list[str]
+    costs: Floats  # of all steps together, in the unit of the file; 0 where unknown
+
+
+def _read_instance_features(
+    folder: Path, description: dict[str, Any], instances: list[str], steps: str | Sequence[str] | None
+) -> _InstanceFeatures:
+    """Read the features that some steps provide, and what these steps cost; all steps if `steps` is None."""
+    used = _find_steps(description, steps)
+    values, names = _read_features(folder / "feature_values.arff", "instance_id", instances)
+    if used is not None:
+        kept = arff.select_names(names, [name for provided in used.values() for name in provided])
+        values, names = values[:, kept], [names[column] for column in kept]
+    return _InstanceFeatures(values, names, _read_costs(folder / "feature_costs.arff", instances, used))
+
+
+def _read_algorithm_features(folder: Path, algorithms: list[str]) -> tuple[Floats | None, list[str]]:
+    """Features of the algorithms and their names; None if the scenario has none."""
+    path = folder / "algorithm_feature_values.arff"
+    return _read_features(path, "algorithm", algorithms) if path.is_file() else (None, [])
+
+
+def _find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -> dict[str, list[str]] | None:
+    """The features that each of the steps provides, with the steps they require; None for all steps."""
+    if steps is None:
+        return None
+    there = description.get("feature_steps")
+    there = there if isinstance(there, dict) else {}
+    if steps == "default":
+        wanted = [step for step in as_list(description.get("default_steps")) if step in there]
+    else:
+        wanted = [steps] if isinstance(steps, str) else list(steps)
+    used: dict[str, list[str]] = {}
+    while wanted:
+        step = wanted.pop()
+        if step not in there:
+            raise InputError(f"the scenario has no feature step {step!r:.80}; it has {', '.join(map(str, there))}")
+        if step not in used:
+            parts = there[step] if isinstance(there[step], dict) else {}
+            used[step] = as_list(parts.get("provides"))
+            wanted += as_list(parts.get("requires"))
+    return used
+
+
+def _read_costs(path: Path, instances: list[str], steps: Iterable[str] | None) -> Floats:
+    """What the steps cost on each instance, in the unit of the file; 0 where that is unknown."""
+    if not path.is_file():
+        return np.zeros(len(instances))
+    costs, names = _read_features(path, "instance_id", instances)
+    kept = slice(None) if steps is None else arff.select_names(names, steps)
+    total: Floats = np.nansum(costs[:, kept], axis=1)
+    return total
+
+
+def _read_features(path: Path, key: str, owners: list[str]) -> tuple[Floats, list[str]]:
+    """Features of the owners, NaN where missing, and the features' names."""
+    table = arff.read(path)
+    columns = [
+        column
+        for column, attribute in enumerate(table.attributes)
+        if attribute.name.lower() not in (key, "repetition") and attribute.kind != arff.TEXT
+    ]
+    numbers = [table.numbers[one] if one in table.numbers else _as_positions(table, one) for one in columns]
+    values = np.column_stack(numbers) if numbers else np.empty((len(table.lines), 0))
+    values[~np.isfinite(values)] = np.nan
+    owner_of = arff.match_names(table.names(key), owners)
+    known = owner_of >= 0
+    means = _average(values[known], owner_of[known], len(owners))
+    return means, [table.attributes[column].name for column in columns]
+
+
+def _as_positions(table: arff.Table, column: int) -> Floats:
+    """Nominal values as their positions among the declared ones."""
+    positions = {value: float(position) for position, value in enumerate(table.attributes[column].values)}
+    return np.array([positions.get(text or "", np.nan) for text in table.texts[column]])
+
+
+def _average(values: Floats, owner_of: Integers, count: int) -> Floats:
+    """Mean of each owner's rows, ignoring what is missing."""
+    there = ~np.isnan(values)
+    sums, counts = np.zeros((count, values.shape[1])), np.zeros((count, values.shape[1]))
+    np.add.at(sums, owner_of, np.where(there, values, 0.0))
+    np.add.at(counts, owner_of, there)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
