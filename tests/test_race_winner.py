@@ -8,7 +8,7 @@ import pytest
 from racers import LONG, TOKEN, answering, by_name, python, shell, sleeper, statuses
 
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
-from preselect.race.supervisor.race import _TIE_SECONDS, Run, _pick_first
+from preselect.race.supervisor.race import _TIE_SECONDS, _pick_first, _Run
 
 pytestmark = pytest.mark.usefixtures("token")
 
@@ -151,7 +151,7 @@ def test_ties_go_to_less_cpu_time_then_to_the_lot():
 
 def pick(*answers):
     """The number of the first of some runs, and whether there was a tie."""
-    runs = [Run(number, answering(), lot) for number, (_, _, lot) in enumerate(answers)]
+    runs = [_Run(number, answering(), lot) for number, (_, _, lot) in enumerate(answers)]
     for run, (seconds, cpu_seconds, _) in zip(runs, answers, strict=True):
         run.seconds, run.cpu_seconds = seconds, cpu_seconds
     first, tie = _pick_first(runs)

@@ -8,7 +8,7 @@ package alone on its path, which is why the modules import each other relatively
 |-------------|--------------------------------------------------------------------------------------|
 | messages    | how messages between the client and the supervisor are encoded                       |
 | system      | system calls that Python does not offer                                              |
-| processes   | processes as /proc shows them, and how to kill them                                  |
+| processes   | processes as /proc shows them                                                        |
 | children    | all processes of a race: how they start, which racer each belongs to, exits, killing |
 | racer       | what a race is given, racers and limits, and the statuses of racers                  |
 | race        | the race: start, wait, judge exits, verify, decide, end                              |

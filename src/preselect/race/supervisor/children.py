@@ -9,21 +9,13 @@ import select
 import time
 
 from .messages import from_line, to_line
-from .processes import (
-    Process,
-    find_descendants,
-    kill_children,
-    kill_everything,
-    kill_group,
-    read_environment,
-    read_process,
-)
+from .processes import Process, find_descendants, list_pids, read_environment, read_process
 from .system import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import NoReturn
 else:
     import _signal as signal
@@ -220,7 +212,7 @@ class Children:
         was_started, process = pid in self.started, read_process(pid)
         owner = None if process is None else self._get_known_owner(pid, process)
         if was_started:
-            kill_group(pid)
+            _kill_group(pid)
         _, status, usage = os.wait4(pid, 0)
         cpu_seconds = usage.ru_utime + usage.ru_stime
         if was_started:
@@ -274,14 +266,56 @@ class Children:
         """
         start = time.monotonic()
         for pid in self.started:
-            kill_group(pid)
+            _kill_group(pid)
         while self.reap():
             passed = time.monotonic() - start
             if passed > KILLING_SECONDS:
                 return f"processes {', '.join(map(str, find_descendants()))} did not die within {KILLING_SECONDS:g} s"
             if everything:
-                kill_everything()
+                _kill_everything()
             elif passed > _DYING_SECONDS:
-                kill_children()
+                _kill_children()
             time.sleep(0.0005)
         return None
+
+
+def _kill_children() -> None:
+    """Kill all children, each on sight: a process that keeps forking and exiting changes its pid.
+
+    Their orphans become children, which the next call kills.
+    """
+    this = os.getpid()
+    for pid in sorted(list_pids(), reverse=True):
+        process = read_process(pid)
+        if process is not None and process[0] == this:
+            kill_with_groups([pid])
+
+
+def kill_with_groups(processes: Iterable[int]) -> None:
+    """Kill processes and their groups; a whole group dies at once, so none of its processes can fork away."""
+    for pid in processes:
+        try:
+            _kill_group(os.getpgid(pid))
+        except ProcessLookupError:
+            continue
+        _kill(pid)
+
+
+def _kill_group(group: int) -> None:
+    """Kill a process group, unless it is the supervisor's own."""
+    # 0 stands for this group, or for one that this namespace does not show; killing -1 would kill every process
+    if group > 1 and group != os.getpgrp():
+        _kill(-group)
+
+
+def _kill_everything() -> None:
+    """Kill every process that can be signalled; only for the init process of a namespace."""
+    _kill(-1)
+
+
+def _kill(target: int) -> None:
+    """Kill a process, or a group if negative; the caller detects survivors."""
+    try:
+        os.kill(target, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, and how to kill them."""
+"""Processes as /proc shows them: their parents, sessions and environments, and those with a mark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Iterable
 else:
     import _signal as signal
 
@@ -35,14 +34,14 @@ def read_process(pid: int) -> Process | None:
     return (int(fields[1]), int(fields[3]), int(fields[19]), int(fields[21])) if fields else None
 
 
-def _list_pids() -> list[int]:
+def list_pids() -> list[int]:
     """List the pids of all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def find_descendants() -> dict[int, Process]:
     """Find all processes below this one, parents before their children."""
-    everything = {pid: read_process(pid) for pid in _list_pids()}
+    everything = {pid: read_process(pid) for pid in list_pids()}
     children: dict[int, list[int]] = {}
     for pid, process in everything.items():
         if process is not None:
@@ -57,40 +56,6 @@ def find_descendants() -> dict[int, Process]:
     return found
 
 
-def kill_children() -> None:
-    """Kill all children, each on sight: a process that keeps forking and exiting changes its pid.
-
-    Their orphans become children, which the next call kills.
-    """
-    this = os.getpid()
-    for pid in sorted(_list_pids(), reverse=True):
-        process = read_process(pid)
-        if process is not None and process[0] == this:
-            kill_with_groups([pid])
-
-
-def kill_with_groups(processes: Iterable[int]) -> None:
-    """Kill processes and their groups; a whole group dies at once, so none of its processes can fork away."""
-    for pid in processes:
-        try:
-            kill_group(os.getpgid(pid))
-        except ProcessLookupError:
-            continue
-        _kill(pid)
-
-
-def kill_group(group: int) -> None:
-    """Kill a process group, unless it is the supervisor's own."""
-    # 0 stands for this group, or for one that this namespace does not show; killing -1 would kill every process
-    if group > 1 and group != os.getpgrp():
-        _kill(-group)
-
-
-def kill_everything() -> None:
-    """Kill every process that can be signalled; only for the init process of a namespace."""
-    _kill(-1)
-
-
 def _has_mark(pid: int, mark: str) -> bool:
     """Whether the environment of a process has a variable that begins with `mark`."""
     return any(text.startswith(mark.encode()) for text in read_environment(pid))
@@ -102,7 +67,7 @@ def kill_marked(mark: str, seconds: float) -> None:
     Processes that have replaced their environment are not found.
     """
     limit = time.monotonic() + seconds
-    while (found := [pid for pid in _list_pids() if _has_mark(pid, mark)]) and time.monotonic() < limit:
+    while (found := [pid for pid in list_pids() if _has_mark(pid, mark)]) and time.monotonic() < limit:
         for pid in found:
             _kill_if_marked(pid, mark)
         time.sleep(0.001)
@@ -120,14 +85,6 @@ def _kill_if_marked(pid: int, mark: str) -> None:
         return
     finally:
         os.close(process)
-
-
-def _kill(target: int) -> None:
-    """Kill a process, or a group if negative; the caller detects survivors."""
-    try:
-        os.kill(target, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def get_signal_name(number: int) -> str:

@@ -11,9 +11,9 @@ import select
 import sys
 import time
 
-from .children import MEGABYTE, VERIFIER, Children, Gate, Launcher
+from .children import MEGABYTE, VERIFIER, Children, Gate, Launcher, kill_with_groups
 from .messages import ClientGoneError, emit, from_line, receive
-from .processes import get_signal_name, kill_with_groups
+from .processes import get_signal_name
 from .racer import NAMESPACE, Limits, Racer, Status
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ _TICK_SECONDS = 0.25
 _SAMPLE_SECONDS = 0.05
 
 
-class Run:
+class _Run:
     """A racer in a running race: the state of its process, and how it ended."""
 
     def __init__(self, number: int, racer: Racer, lot: float = 0.0) -> None:
@@ -66,14 +66,14 @@ class Race:
         self.order: list[int] = specification["order"]
         self.client_checks: bool = specification["client_checks"]
         racers = zip(specification["racers"], specification["lots"], strict=True)
-        self.runs = [Run(number, Racer(**racer), lot) for number, (racer, lot) in enumerate(racers)]
+        self.runs = [_Run(number, Racer(**racer), lot) for number, (racer, lot) in enumerate(racers)]
         self.launcher = Launcher(specification["folder"], self.limits.output)
         self.poll = select.poll()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.client, select.POLLIN)
         self.children = Children(self.launcher, self.poll, specification["token"], self._on_exit, len(self.runs))
-        self.verifying: Run | None = None
-        self.winner: Run | None = None
+        self.verifying: _Run | None = None
+        self.winner: _Run | None = None
         self.tie = False
         self.infrastructure: str | None = None  # what went wrong for one racer that is not its own fault
         self.failure: str | None = None  # the same for the whole race
@@ -111,7 +111,7 @@ class Race:
         self.deadline = self.start_time + self.limits.seconds
         emit({"event": "started", "level": self.level})
 
-    def _launch(self, run: Run, gate: Gate) -> None:
+    def _launch(self, run: _Run, gate: Gate) -> None:
         files = self.launcher.create(f"{run.number}.out"), self.launcher.create(f"{run.number}.err")
         self.children.start(run.number, run.racer.command, run.racer.environment, files, gate)
         run.is_running = True
@@ -157,7 +157,7 @@ class Race:
         else:
             self._handle_racer_exit(self.runs[number], code, cpu_seconds)
 
-    def _handle_racer_exit(self, run: Run, code: int, cpu_seconds: float) -> None:
+    def _handle_racer_exit(self, run: _Run, code: int, cpu_seconds: float) -> None:
         run.is_running = False
         run.cpu_seconds += cpu_seconds
         run.exit_code, run.signal = (code, None) if code >= 0 else (None, -code)
@@ -165,7 +165,7 @@ class Race:
             run.seconds = time.monotonic() - self.start_time
             self._judge(run, code)
 
-    def _judge(self, run: Run, code: int) -> None:
+    def _judge(self, run: _Run, code: int) -> None:
         start_error = self.launcher.get_start_error(run.number)
         if start_error is not None:
             run.exit_code = None
@@ -177,7 +177,7 @@ class Race:
         else:
             self._judge_exit_code(run, code)
 
-    def _judge_exit_code(self, run: Run, code: int) -> None:
+    def _judge_exit_code(self, run: _Run, code: int) -> None:
         output = self._get_output_path(run)
         try:
             is_full = os.path.getsize(output) >= self.launcher.max_bytes
@@ -196,7 +196,7 @@ class Race:
                 reason = f"exit code {code}" + (f"; {self._describe_full_output()}" if is_full else "")
                 self._end(run, Status.NO_ANSWER, reason)
 
-    def _get_output_path(self, run: Run) -> str:
+    def _get_output_path(self, run: _Run) -> str:
         return self.launcher.get_path(f"{run.number}.out")
 
     def _describe_full_output(self) -> str:
@@ -222,7 +222,7 @@ class Race:
 
     # decide
 
-    def _get_undecided_answers(self) -> list[Run]:
+    def _get_undecided_answers(self) -> list[_Run]:
         return [run for run in self.runs if run.has_answered and run.status is None]
 
     def _decide(self) -> None:
@@ -242,11 +242,11 @@ class Race:
         else:
             self._win(run)
 
-    def _win(self, run: Run) -> None:
+    def _win(self, run: _Run) -> None:
         self.winner, self.tie = run, _pick_first(self._get_undecided_answers())[1]
         self._end(run, Status.WON)
 
-    def _start_verifier(self, run: Run, verifier: Sequence[str]) -> None:
+    def _start_verifier(self, run: _Run, verifier: Sequence[str]) -> None:
         command = [argument.replace("{output}", self._get_output_path(run)) for argument in verifier]
         output = self.launcher.create(f"{run.number}.verifier")
         self.verifying = run
@@ -273,11 +273,11 @@ class Race:
 
     # end
 
-    def _end(self, run: Run, status: str, detail: str = "") -> None:
+    def _end(self, run: _Run, status: str, detail: str = "") -> None:
         run.status, run.detail = status, detail
         emit({"event": "finished", **run.report()})
 
-    def _fail(self, run: Run, reason: str) -> None:
+    def _fail(self, run: _Run, reason: str) -> None:
         self.infrastructure = reason
         self._end(run, Status.INFRASTRUCTURE_ERROR, reason)
 
@@ -292,7 +292,7 @@ class Race:
                 if not run.has_answered and self.start_time:
                     run.seconds = time.monotonic() - self.start_time
 
-    def _get_last_status(self, run: Run) -> tuple[str, str]:
+    def _get_last_status(self, run: _Run) -> tuple[str, str]:
         if self.winner is not None:
             return (Status.FINISHED_LATE if run.has_answered else Status.KILLED), ""
         if self.failure is not None:
@@ -313,7 +313,7 @@ class Race:
         })  # fmt: skip
 
 
-def _pick_first(answered: Sequence[Run]) -> tuple[Run, bool]:
+def _pick_first(answered: Sequence[_Run]) -> tuple[_Run, bool]:
     """Pick the run that answered first, and say whether others tied with it.
 
     Runs that answered within _TIE_SECONDS of the earliest compete: less CPU time wins, then the lower lot.
