@@ -31,7 +31,7 @@ def a_race(statuses, *, kind="winner", seconds=2.0, limit=60.0, times=None):
     return PastRace(past, seconds, None, limit, statuses, times or dict.fromkeys(statuses))
 
 
-def summarize(path):
+def summarise(path):
     with Journal.read(path) as journal:
         return summarise_races(read_rounds(journal))
 
@@ -128,7 +128,7 @@ def test_a_sure_prediction_falls_into_the_last_bin():
 def test_of_many_arms_the_rest_is_one_curve(path):
     with open_learner(path, arms=[f"arm{place}" for place in range(30)], context=(), policy="random") as learner:
         book = play(learner, 50)
-    summary = summarize(path)
+    summary = summarise(path)
     found = summary.trace_arms()
     assert len(found) == 12
     assert [int(curve.plays[-1]) for curve in found[:-1]] == [book["played", curve.name] for curve in found[:-1]]
@@ -149,7 +149,7 @@ def test_curves_follow_the_races(path):
         for winner in ("a", None, "b", "a"):
             outcome = {"outcome": NoWinner()} if winner is None else {"winner": winner}
             learner.learn(learner.select(k=2), **outcome)
-    found = {curve.name: (curve.plays.tolist(), curve.wins.tolist()) for curve in summarize(path).trace_arms()}
+    found = {curve.name: (curve.plays.tolist(), curve.wins.tolist()) for curve in summarise(path).trace_arms()}
     assert found == {"a": ([1, 2, 3, 4], [1, 1, 1, 2]), "b": ([1, 2, 3, 4], [0, 0, 1, 1])}
 
 
@@ -163,7 +163,7 @@ def test_void_races_count_and_have_no_time(path):
         race(learner, 2.0, {"a": "won", "b": "crashed"}, winner="a")
         race(learner, 7.0, {"a": "not started", "b": "crashed"}, outcome=Void())
         learner.select(k=2)
-    summary = summarize(path)
+    summary = summarise(path)
     assert (summary.counts.rounds, summary.solved, summary.unsolved, summary.void) == (3, 1, 0, 1)
     assert summary.counts.unfinished == 1
     assert summary.counts.plays == {"a": 3, "b": 3}
@@ -175,7 +175,7 @@ def test_a_race_that_nobody_won_saves_nothing(path):
     """However soon everybody fails, the arm alone would have failed as well."""
     with open_learner(path, arms=["a", "b"], context=()) as learner:
         race(learner, 0.1, {"a": "crashed", "b": "no answer"}, outcome=NoWinner())
-    lost = summarize(path)
+    lost = summarise(path)
     assert (lost.unsolved, lost.seconds, dict(lost.single_arms)) == (1, 0.1, {})
     assert lost.races[0].known_time("a") == KnownTime(60.0, LIMIT)
 
@@ -183,5 +183,5 @@ def test_a_race_that_nobody_won_saves_nothing(path):
 def test_without_details_there_is_no_time(path):
     with open_learner(path, arms=["a", "b"], context=()) as learner:
         learner.learn(learner.select(k=2), winner="a")
-    summary = summarize(path)
+    summary = summarise(path)
     assert (summary.seconds, summary.feature_seconds, summary.solved) == (None, None, 1)

@@ -19,7 +19,7 @@ from preselect.sat.colouring import Colouring
 from preselect.sat.dimacs import Formula
 
 Clauses = list[list[int]]
-Named = tuple[str, Formula]  # what its file name says of the formula, and the formula
+Named = tuple[str, Formula]  # what its file name says about the formula, and the formula
 
 
 # --- random 3-SAT -----------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def disguise(formula: Formula, draw: np.random.Generator) -> Formula:
     names = (draw.permutation(formula.variables) + 1) * draw.choice((-1, 1), formula.variables)
     renamed = [[int(np.sign(literal) * names[abs(literal) - 1]) for literal in clause] for clause in formula]
     order = draw.permutation(len(renamed))
-    return Formula.of(formula.variables, [draw.permutation(renamed[place]).tolist() for place in order])
+    return Formula.of(formula.variables, [draw.permutation(renamed[position]).tolist() for position in order])
 
 
 # --- parity -----------------------------------------------------------------------------------------------------------
@@ -175,10 +175,10 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Named]] = {
 
 def make(number: int, seed: int) -> Named:
     """Make the instance with this number, and its file name; families take turns."""
-    place = number % len(FAMILIES)
-    family = list(FAMILIES)[place]
-    said, formula = FAMILIES[family](np.random.default_rng((seed, place, number // len(FAMILIES))))
-    return f"{family}-{number // len(FAMILIES):03d}-{said}.cnf", formula
+    position = number % len(FAMILIES)
+    family = list(FAMILIES)[position]
+    label, formula = FAMILIES[family](np.random.default_rng((seed, position, number // len(FAMILIES))))
+    return f"{family}-{number // len(FAMILIES):03d}-{label}.cnf", formula
 
 
 def write_all(folder: Path, *, count: int, seed: int) -> Iterator[Path]:

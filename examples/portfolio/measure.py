@@ -70,7 +70,7 @@ def measure_alone(pool: Pool, path: Path, out: Path) -> None:
 
 
 def run_alone(pool: Pool, path: Path, arm: str, folder: Path) -> tuple[str, str, float, str, float]:
-    """Run an arm alone and give its line of the table. All arms get the same seed on an instance."""
+    """Run an arm alone and return its line of the table. All arms get the same seed on an instance."""
     racer = pool.make_racer(arm, path, seed=zlib.crc32(path.name.encode()) >> 1)
     result = Supervision([racer], pool.limits, folder=folder, check=make_answer_check(pool, Instance(path))).run()
     if result.infrastructure:
@@ -88,8 +88,8 @@ def read_singles(path: Path, limit: float) -> dict[str, dict[str, Outcome]]:
     if tuple(next(rows)) != HEADER:
         raise InputError(f"{path}, line 1: this is not the header {','.join(HEADER)}; move the file away")
     found: dict[str, dict[str, Outcome]] = {}
-    for place, row in enumerate(rows, start=2):
-        instance, arm, outcome = _single(row, limit, f"{path}, line {place}")
+    for line, row in enumerate(rows, start=2):
+        instance, arm, outcome = _single(row, limit, f"{path}, line {line}")
         found.setdefault(arm, {})[instance] = outcome
     return found
 
@@ -115,11 +115,11 @@ def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> N
     journals = [setup(pool, out, order) for setup in SETUPS.values()]
     done = [read_races(one.journal) for one in journals]
     with RaceSession(journals[0]) as first, RaceSession(journals[1]) as second:
-        for place, path in enumerate(paths):
-            show(f"order {order + 1}, {place + 1}/{len(paths)}: {path.name}")
+        for position, path in enumerate(paths):
+            show(f"order {order + 1}, {position + 1}/{len(paths)}: {path.name}")
             measure_alone(pool, path, out / "singles.csv")
             turns = [(first, done[0]), (second, done[1])]
-            for session, already in turns if place % 2 else reversed(turns):
+            for session, already in turns if position % 2 else reversed(turns):
                 if path.name not in already:
                     session.run(path)
 
@@ -148,16 +148,16 @@ def read_races(journal: Path) -> dict[str, Outcome]:
 
 def shuffle(instances: Sequence[Path], seed: int, order: int) -> list[Path]:
     """Put the instances into one of several orders."""
-    return [instances[place] for place in np.random.default_rng((seed, order)).permutation(len(instances))]
+    return [instances[position] for position in np.random.default_rng((seed, order)).permutation(len(instances))]
 
 
 def choose_by_learning(pool: Pool, out: Path, order: int) -> Pool:
-    """Give the pool with the policy that learns."""
+    """Return the pool with the policy that learns."""
     return replace(pool, policy=LEARNT, seed=order, journal=out / f"learnt-{order}.journal")
 
 
 def choose_at_random(pool: Pool, out: Path, order: int) -> Pool:
-    """Give the pool with the policy that chooses at random, without features, which it would not use."""
+    """Return the pool with the policy that chooses at random, without features, which it would not use."""
     journal = out / f"random-{order}.journal"
     return replace(pool, policy="random", seed=order, journal=journal, features=FeatureSource())
 
@@ -195,7 +195,7 @@ def total(run: Run) -> float:
 
 
 def par10(run: Run, limit: float) -> float:
-    """Give the mean seconds per instance, features included; an unsolved one counts as ten times the limit."""
+    """Return the mean seconds per instance, features included; an unsolved one counts as ten times the limit."""
     costs = (outcome.seconds + outcome.feature_seconds if outcome.solved else 10.0 * limit for outcome in run.values())
     return math.fsum(costs) / len(run)
 
@@ -266,7 +266,7 @@ def _costs(run: Run, order: Sequence[str]) -> list[float]:
 
 
 def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, seed: int) -> str:
-    """Measure what is missing, write tables and figure, and give the tables."""
+    """Measure what is missing, write tables and figure, and return the tables."""
     limit, names = pool.limits.seconds, sorted(path.name for path in instances)
     sequences = [shuffle(instances, seed, order) for order in range(orders)]
     measure_features(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
