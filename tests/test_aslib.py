@@ -89,9 +89,11 @@ def test_an_ok_without_a_time_and_a_run_that_is_not_there_are_not_solved(write_s
     assert np.isnan(scenario.performance[0, 1])
 
 
-@pytest.mark.parametrize("said", ["?", "'?'", '"?"', "0", "", "null"])
-def test_without_a_cutoff_the_longest_time_is_taken(write_scenario, said):
-    scenario = Scenario.read(write_scenario(description=DESCRIPTION.replace("cutoff_time: 60", f"cutoff_time: {said}")))
+@pytest.mark.parametrize("cutoff", ["?", "'?'", '"?"', "0", "", "null"])
+def test_without_a_cutoff_the_longest_time_is_taken(write_scenario, cutoff):
+    scenario = Scenario.read(
+        write_scenario(description=DESCRIPTION.replace("cutoff_time: 60", f"cutoff_time: {cutoff}"))
+    )
     assert scenario.cutoff == 60.0
 
 
@@ -140,7 +142,11 @@ def test_qualities_become_a_race_that_the_best_wins(write_scenario):
     assert (scenario.quality, scenario.maximise, scenario.cutoff) == (True, True, 1.0)
     assert scenario.performance[0].tolist() == [0.9, 0.9, 0.5, 1.0]
     assert scenario.times.tolist() == [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
-    assert scenario.order(0).tolist() == [1, 0, 2]  # the time decides between equals, and who crashed is not there
+    assert scenario.order(0).tolist() == [
+        1,
+        0,
+        2,
+    ]  # the time decides between equals, and the one that crashed is left out
     assert scenario.order(1, among=[1, 0]).tolist() == [1, 0]  # equal in everything: as given
     assert scenario.ranks[0].tolist() == [1, 0, 2, 3]
     assert scenario.ranks[1, 0] == scenario.ranks[1, 1]

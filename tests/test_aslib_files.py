@@ -1,4 +1,4 @@
-"""How ASlib's files are read: the many ways to write them, and what is said of broken ones."""
+"""How ASlib's files are read: the many ways to write them, and error messages about broken ones."""
 
 import sys
 from contextlib import suppress

@@ -35,8 +35,8 @@ def test_instances_are_generated_again_alike(files, tmp_path):
 def test_generating_overwrites_nothing(files, tmp_path):
     mine = tmp_path / files[0].name
     mine.write_text("c edited by hand\n")
-    said = preselect(*GENERATE, "--out", tmp_path, expect=1).stderr
-    assert f"{mine} exists and is not overwritten" in said
+    printed = preselect(*GENERATE, "--out", tmp_path, expect=1).stderr
+    assert f"{mine} exists and is not overwritten" in printed
     assert mine.read_text() == "c edited by hand\n"
 
 
@@ -201,9 +201,9 @@ def test_run_times_of_other_files_are_measured_when_some_are_bad(files, tmp_path
     (tmp_path / "bad.cnf").write_text("p cnf 1 1\n")
     (tmp_path / "one.json").write_text(ONE)
     measure = ["sat", "runtimes", "--parameters", tmp_path / "one.json", "--workers", 1, "--out", tmp_path / "runs.csv"]
-    said = preselect(*measure, tmp_path / "bad.cnf", files[0], expect=1).stderr
-    assert "1 of 2 formulas cannot be run, all other runs are in" in said
-    assert "bad.cnf, line 1: the header declares 1 clauses, but the file has 0" in said
+    printed = preselect(*measure, tmp_path / "bad.cnf", files[0], expect=1).stderr
+    assert "1 of 2 formulas cannot be run, all other runs are in" in printed
+    assert "bad.cnf, line 1: the header declares 1 clauses, but the file has 0" in printed
     assert [line.instance for line in runtimes.read_runtimes(tmp_path / "runs.csv")] == [files[0].name]
 
 
@@ -249,11 +249,11 @@ def test_names_that_the_table_cannot_hold(files, tmp_path):
     names = ["a\nb.cnf", "\udcff.cnf"]
     for name in names:
         (tmp_path / name).write_bytes(files[0].read_bytes())
-        said = preselect("sat", "runtimes", tmp_path / name, "--out", tmp_path / "runs.csv", expect=1).stderr
-        assert f"rename {name!r}" in said
+        printed = preselect("sat", "runtimes", tmp_path / name, "--out", tmp_path / "runs.csv", expect=1).stderr
+        assert f"rename {name!r}" in printed
     twice = [files[0], tmp_path / files[0].name]
-    said = preselect("sat", "runtimes", *twice, "--out", tmp_path / "runs.csv", expect=1).stderr
-    assert f"several files are called {files[0].name}" in said
+    printed = preselect("sat", "runtimes", *twice, "--out", tmp_path / "runs.csv", expect=1).stderr
+    assert f"several files are called {files[0].name}" in printed
     rows = preselect("sat", "features", *(tmp_path / name for name in names), "--no-clause-graph").stdout
     assert [row["instance"] for row in csv.DictReader(io.StringIO(rows))] == ["a\nb.cnf", "\ufffd.cnf"]
 
@@ -263,5 +263,5 @@ def test_an_interrupted_measurement_says_how_to_continue(files, tmp_path, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr("preselect.cli.sat.measure_runtimes", interrupt)
-    said = preselect("sat", "runtimes", files[0], "--out", tmp_path / "runs.csv", expect=130).stderr
-    assert "run the same command again to continue" in said
+    printed = preselect("sat", "runtimes", files[0], "--out", tmp_path / "runs.csv", expect=130).stderr
+    assert "run the same command again to continue" in printed

@@ -40,10 +40,10 @@ def no_report(monkeypatch):
 
 def test_help_teaches():
     assert "preselect study show" in preselect("study", "--help").stdout
-    said = preselect("study", "synthetic", "--help").stdout
+    printed = preselect("study", "synthetic", "--help").stdout
     options = ("--feedback", "--policies", "--scenario", "--horizon", "--reps", "--seed", "--out", "--workers")
     for option in (*options, "--quick", "--cluster", "An unfinished study in"):
-        assert option in said
+        assert option in printed
 
 
 def test_a_study_and_its_table_again(tmp_path):
@@ -100,9 +100,9 @@ def test_a_policy_of_ones_own(tmp_path, monkeypatch):
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, arguments, message):
-    said = preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=1).stderr
-    assert message in said
-    assert said.strip().splitlines()[-1].startswith("Error: ")
+    printed = preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=1).stderr
+    assert message in printed
+    assert printed.strip().splitlines()[-1].startswith("Error: ")
 
 
 @pytest.mark.parametrize(

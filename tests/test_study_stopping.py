@@ -82,15 +82,15 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, whole, stop, wor
     folder = tmp_path / "stopped"
     for _ in range(times):
         enough = count_blocks(folder) + generator.integers(1, 12)
-        status, said = stop_after(enough, stop, folder, tmp_path / "said", workers)
+        status, printed = stop_after(enough, stop, folder, tmp_path / "printed", workers)
         kept = count_blocks(folder)
         assert 0 < kept < 48
         if stop == signal.SIGKILL:
             assert os.WTERMSIG(status) == signal.SIGKILL
         else:
-            assert os.waitstatus_to_exitcode(status) == 130, said
-            assert f"interrupted: {kept} of 48 blocks are kept; the same command resumes" in said
-        assert "Traceback" not in said
+            assert os.waitstatus_to_exitcode(status) == 130, printed
+            assert f"interrupted: {kept} of 48 blocks are kept; the same command resumes" in printed
+        assert "Traceback" not in printed
     compute(folder, PLAN)
     assert read_contents(folder) == whole
 

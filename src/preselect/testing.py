@@ -46,7 +46,6 @@ _Body: TypeAlias = Callable[[_Make, _MakeContext, _MakeOutcome], None]
 
 # --- what rounds look like --------------------------------------------------------------------------------------------
 
-
 CONTEXTS: dict[str, _MakeContext] = {
     "array": lambda generator: generator.random((_N, _D)),
     "single precision": lambda generator: generator.random((_N, _D), dtype=np.float32),
@@ -55,11 +54,10 @@ CONTEXTS: dict[str, _MakeContext] = {
 }
 
 
-def _rank(decision: Decision, generator: np.random.Generator) -> list[int]:
+def _rank(decision: Decision, generator: np.random.Generator) -> Any:
     """Rank the chosen arms by the model; each arm has noise of its own, wherever it stands in the decision."""
     u = decision.rows @ np.linspace(-1.0, 2.0, _D) + generator.gumbel(size=_MAX_ARMS)[decision.arms]
-    ranked: list[int] = decision.arms[np.argsort(-u)].tolist()
-    return ranked
+    return decision.arms[np.argsort(-u)].tolist()
 
 
 def _draw_winner(decision: Decision, generator: np.random.Generator) -> Outcome:
@@ -365,8 +363,8 @@ def _check_uninformative_outcomes(make: _Make, show: _MakeContext, end: _MakeOut
         policy.learn(decision, Void())
     third = _Snapshot.of(policy)
     assert (policy.observations, policy.no_winners - 1, policy.voids - 2) == counts, "outcomes are not counted"
-    taught = not first.has_arrays_of(second)
-    assert taught == policy.outside, "NoWinner teaches although outside is False, or does not although it is True"
+    wrong = "NoWinner teaches although outside is False, or does not although it is True"
+    assert first.has_arrays_of(second) != policy.outside, wrong
     assert second.has_arrays_of(third), "Void has taught something"
 
 

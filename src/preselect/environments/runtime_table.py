@@ -140,13 +140,13 @@ def _read_numbers(path: Path, separator: str) -> tuple[list[str], list[str], Flo
 
 
 def _read_parameters(path: Path) -> Floats:
-    expected = f"{path} has to be a JSON list with one row of numbers per algorithm"
+    expected = f"{path} is not a JSON list with one row of numbers per algorithm"
     try:
         parameters = np.array(json.loads(read_text(path)), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{expected}: {error}") from None
     if parameters.ndim != 2:
-        raise InputError(f"{expected}, but its shape is {parameters.shape}")
+        raise InputError(f"{expected}: its shape is {parameters.shape}")
     return parameters
 
 

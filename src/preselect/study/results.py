@@ -113,7 +113,7 @@ class Results:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the results in a folder; the data of the study need not be there any more.
+        """Open the results in a folder; the data of the study are no longer needed.
 
         Parameters
         ----------

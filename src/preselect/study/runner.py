@@ -87,7 +87,7 @@ def _repeat(task: Task, repetition: int, rounds: int) -> _Arrays:
 
 
 def _start(task: Task, repetition: int) -> tuple[Policy, Environment]:
-    """Make policy and environment. Seeds are the same for every policy: they meet common random numbers."""
+    """Make policy and environment. Seeds do not depend on the policy: all policies meet common random numbers."""
     numbers = [value if isinstance(value, int) else _digest(value) for value in task.setting]
     of_environment, of_policy = np.random.SeedSequence((task.plan.seed, *numbers, repetition)).spawn(2)
     environment = task.plan.make_environment(task.setting, of_environment)
