@@ -113,9 +113,9 @@ def run(
     The winner's output goes to standard output, or to a folder with --output. Progress and a summary go to standard
     error. With --format json, standard output has a line of JSON for each instance instead.
 
-    With --output, a.cnf is answered in a.cnf.out; there is no such file if there was no winner. An output that an earlier run
-    wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced. (The folder's
-    file .preselect-outputs lists what was written there, with checksums.)
+    With --output, the answer to a.cnf is in a.cnf.out; there is no such file if there was no winner. An output that an
+    earlier run wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced.
+    (The folder's file .preselect-outputs lists what was written there, with checksums.)
 
     For a single file the exit code is that of a SAT solver: 10 satisfiable, 20 unsatisfiable, 0 unknown. For several
     files it is 0 if all of them have been raced, and 1 otherwise.
