@@ -98,7 +98,7 @@ def test_a_change_in_a_helper_compiles_its_callers_again(tmp_path):
     source, cache = tmp_path / "source", tmp_path / "cache"
     shutil.copytree(PACKAGE, source / "preselect", ignore=shutil.ignore_patterns("__pycache__", "data"))
     assert run(cache, source) == ["23.0", "2", "0", "0"]
-    helpers = source / "preselect" / "kernels" / "algebra.py"
+    helpers = source / "preselect" / "kernels" / "plackett_luce.py"
     text = helpers.read_text()
     assert text.count("total = 0.0\n    for j in range(y.shape[0])") == 1
     helpers.write_text(text.replace("total = 0.0\n    for j", "total = 9.0\n    for j"))

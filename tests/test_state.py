@@ -132,7 +132,7 @@ def test_foreign_archives_are_refused(tmp_path):
 
 
 def test_pickles_are_never_opened(tmp_path):
-    np.savez(tmp_path / "a.npz", header=np.array([{"format": state.FORMAT}], dtype=object))
+    np.savez(tmp_path / "a.npz", header=np.array([{"format": state._FORMAT}], dtype=object))
     with pytest.raises(StateFileError):
         preselect.load(tmp_path / "a.npz")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from preselect.errors import StateFileError
 from preselect.files import write_whole
 
-FORMAT = "preselect-state"
+_FORMAT = "preselect-state"
 VERSION = 1
 
 # what numpy and zipfile raise when bytes are not what they expect
@@ -40,7 +40,7 @@ class StateFile:
 
 def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
     """Make the content of a state file; equal states give equal bytes."""
-    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header})
+    text = json.dumps({"format": _FORMAT, "version": VERSION, "kind": kind, **header})
     objects = [name for name, array in arrays.items() if array.dtype.hasobject]
     if objects:
         raise TypeError(f"arrays of objects cannot be saved: {', '.join(objects)}")
@@ -55,12 +55,12 @@ def unpack(content: bytes, source: str | os.PathLike[str]) -> StateFile:
     arrays = _load_arrays(content, path)
     try:
         header = json.loads(str(arrays.pop("header")))
-        ours = header.pop("format") == FORMAT
+        ours = header.pop("format") == _FORMAT
         version, kind = int(header.pop("version")), str(header.pop("kind"))
     except (KeyError, TypeError, AttributeError, ValueError):
         ours = False
     if not ours:
-        raise StateFileError(f"{path} is not a {FORMAT} file: it has no header of that format")
+        raise StateFileError(f"{path} is not a {_FORMAT} file: it has no header of that format")
     if version > VERSION:
         raise StateFileError(
             f"{path} has version {version}, and this preselect reads up to {VERSION}; update preselect"
@@ -73,7 +73,7 @@ def _load_arrays(content: bytes, path: Path) -> dict[str, NDArray[Any]]:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (*_UNREADABLE, OSError):
-        raise StateFileError(f"{path} is not a {FORMAT} file, or it is truncated or damaged") from None
+        raise StateFileError(f"{path} is not a {_FORMAT} file, or it is truncated or damaged") from None
 
 
 def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

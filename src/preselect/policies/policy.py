@@ -135,7 +135,7 @@ class Policy(ABC):
             return arms[:0]
         among = scores[arms]
         threshold = np.partition(among, -k)[-k]
-        tolerance = tie_tolerance(threshold)
+        tolerance = _tie_tolerance(threshold)
         above, tied = arms[among > threshold + tolerance], arms[np.abs(among - threshold) <= tolerance]
         if len(tied) > k - len(above):
             tied = self._generator.permutation(tied)[: k - len(above)]
@@ -304,7 +304,7 @@ class LinearPolicy(Policy):
             self._refuse(context)
         if status == TIED:
             least = float(bounds[k - 1])
-            return self._choose_slowly(context, k, eligible, width, least - 2.0 * tie_tolerance(least))
+            return self._choose_slowly(context, k, eligible, width, least - 2.0 * _tie_tolerance(least))
         return arms, bounds, context.rows(arms) if context.is_structured else rows
 
     def _choose_slowly(
@@ -379,7 +379,7 @@ def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None
         estimate.refresh()
 
 
-def tie_tolerance(score: float) -> float:
+def _tie_tolerance(score: float) -> float:
     """Return the difference below which scores are tied: they differ by rounding only. The kernels use the same."""
     return 1e-12 * (1.0 + abs(score))
 
