@@ -122,9 +122,22 @@ def test_a_read_only_installation_works_without_a_cache_and_says_so_once(tmp_pat
 
 
 @needs_mounts
-def test_a_read_only_cache_is_read(cache):
-    source = READ_ONLY.format(PACKAGE)
-    assert run(cache, before=READ_ONLY.format(cache) + source) == ["23.0", "0", "2", "0"]
+@pytest.mark.parametrize("home", ["/proc/none", "writable"])
+def test_a_read_only_cache_is_read_wherever_else_could_be_written(cache, tmp_path, home):
+    before = READ_ONLY.format(cache) + READ_ONLY.format(PACKAGE)
+    homes = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(tmp_path / home))
+    assert run(cache, before=before, **homes) == ["23.0", "0", "2", "0"]
+
+
+def test_without_compiling_everything_still_works():
+    code = """
+import numpy as np, preselect
+policy = preselect.Newton(d=2, seed=0)
+decision = policy.select(np.eye(3, 2), 2)
+policy.learn(decision, preselect.Winner(decision.arms[0]))
+print(policy.observations)
+"""
+    assert run("/proc/none", code=code, NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore") == ["1"]
 
 
 @needs_mounts
@@ -141,3 +154,6 @@ def test_compile_says_what_it_did(monkeypatch):
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("nothing had to be compiled; all functions are in /")
     assert compile_module._summarise(3, 2.0).startswith("compiled 3 functions in 2 s; they are in /")
+    monkeypatch.setattr(compile_module, "_list_folders", list)
+    monkeypatch.setattr(compile_module, "_play", lambda _: None)
+    assert "set NUMBA_CACHE_DIR" in CliRunner().invoke(command, ["compile"]).stderr

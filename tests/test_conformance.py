@@ -90,7 +90,8 @@ class Shared(MaxTheta):
     """Shares its estimate with its copies."""
 
     def __deepcopy__(self, memo):
-        again = copy.copy(self)
+        again = type(self)(d=self.d)
+        vars(again).update(vars(self))
         again._generator = copy.deepcopy(self._generator)
         return again
 

@@ -103,7 +103,7 @@ def test_outcomes_other_than_a_winner():
     assert preselector.scores()["b"] > preselector.scores()["a"] > preselector.scores()["c"]
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
 def test_a_copy_learns_on_like_the_original(duplicate):
     one = Preselector(SOLVERS, ["size", "ratio"], seed=0)
     race(one, 10)

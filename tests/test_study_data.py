@@ -106,8 +106,8 @@ def forget_data():
     """Data are read once in a process; begin anew."""
     from preselect.study import aslib, saps
 
-    aslib._read_scenario.cache_clear()
-    saps._read_table.cache_clear()
+    aslib._read_absolute.cache_clear()
+    saps._read_absolute.cache_clear()
 
 
 def test_names_of_folders_and_policies_cannot_break_the_report(toy_scenario, tmp_path, monkeypatch):

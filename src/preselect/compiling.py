@@ -61,23 +61,32 @@ class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no t
 
 
 def _read_only(locator: type) -> type:
-    """A locator that accepts a folder that it can only read; numba's own insist on writing."""
-    return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: os.listdir(self.get_cache_path())})
+    """A locator that accepts a folder that it can only read, if a cache is in it; numba's own insist on writing."""
+    return type(locator.__name__, (locator,), {"ensure_cache_path": _require_cache})
 
 
-class _ReadOnly(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba has no types
-    _locator_classes: ClassVar = list(map(_read_only, caching.CompileResultCacheImpl._locator_classes[:3]))
+def _require_cache(locator: Any) -> None:
+    if not any(name.endswith(".nbi") for name in os.listdir(locator.get_cache_path())):
+        raise FileNotFoundError(locator.get_cache_path())
+
+
+class _Folders(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba has no types
+    """numba's folders in numba's order: NUMBA_CACHE_DIR, the package's own, the user's. Each may be read-only."""
+
+    _locator_classes: ClassVar = [
+        either
+        for locator in caching.CompileResultCacheImpl._locator_classes
+        for either in (locator, _read_only(locator))
+    ]
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
     """numba's cache of one kernel, valid for the sources of the kernel's whole folder; only making it can fail."""
 
+    _impl_class = _Folders
+
     def __init__(self, function: Callable[..., Any]) -> None:
-        try:
-            super().__init__(function)
-        except RuntimeError:  # there is no folder that can be written
-            self._impl_class = _ReadOnly
-            super().__init__(function)
+        super().__init__(function)
         stamp = self._impl.locator.get_source_stamp(), _digest_folder(Path(function.__code__.co_filename).parent)
         self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
 
@@ -144,4 +153,4 @@ def reordered(function: _Function) -> _Function:
 
 def entry(function: _Function) -> _Function:
     """Make a kernel of a helper, for callers in Python."""
-    return fused(cast(_Function, cast(Any, function).py_func))
+    return fused(cast(_Function, getattr(function, "py_func", function)))  # with NUMBA_DISABLE_JIT=1 it is one itself

@@ -242,7 +242,9 @@ class Reduction:
             raise InputError(f"a reduction is fitted to at least 2 rows; X has {len(features)}")
         every = [str(column) for column in range(features.shape[1])] if names is None else list(names)
         if len(every) != features.shape[1]:
-            raise InputError(f"names has length {len(every)}, but X has shape {features.shape}")
+            raise InputError(
+                f"names has {len(every)} entries, but X has {features.shape[1]} columns; give one name per column"
+            )
         self.low, self.high = features.min(axis=0), features.max(axis=0)
         scaled = self._scale(features, np.arange(features.shape[1]))
         varied = np.flatnonzero((scaled.var(axis=0) >= self.variance) & (self.high > self.low))

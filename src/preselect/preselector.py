@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from os import PathLike
 from typing import Any, Self, TypeAlias
 
@@ -286,6 +287,8 @@ class Preselector:
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
         for scaling, name in ((self._arm_scaling, "arm_scaling"), (self._context_scaling, "context_scaling")):
             scaling.seen = _check_shape(arrays, name, scaling.seen.shape)
+
+    __copy__ = deepcopy  # a shallow copy would share some of what is learnt
 
     def __repr__(self) -> str:
         return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"

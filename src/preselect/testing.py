@@ -221,10 +221,10 @@ def _check_state_round_trip(make: _Make, show: _MakeContext, end: _MakeOutcome) 
 
 @_register(on=_EACH_OUTCOME)
 def _check_copies(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
-    """A deep copy and an unpickled copy continue as the original does, and leave it alone."""
+    """Copies, by `copy` or by pickle, continue as the original does, and leave it alone."""
     policy = make(d=_D, seed=3)
     _play(policy, show, end, 30)
-    others = {"deep copy": copy.deepcopy(policy)}
+    others = {"copy": copy.copy(policy), "deep copy": copy.deepcopy(policy)}
     if _is_importable(type(policy)):
         others["unpickled copy"] = pickle.loads(pickle.dumps(policy))
     _assert_same_future(policy, others, show, end)

@@ -6,11 +6,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
+import numba
 import numpy as np
 
 from preselect import Kronecker, NoWinner, Ranking, Winner
 from preselect.cli.progress import track
 from preselect.compiling import KERNELS
+from preselect.errors import InputError
 from preselect.policies import registry
 
 if TYPE_CHECKING:
@@ -29,10 +31,14 @@ def compile_all() -> None:
         RUN NUMBA_CACHE_DIR=/var/cache/numba preselect compile
         ENV NUMBA_CACHE_DIR=/var/cache/numba
     """
+    if numba.config.DISABLE_JIT:
+        raise InputError("NUMBA_DISABLE_JIT is set, so nothing is ever compiled; unset it")
     start, before = perf_counter(), _count_compiled()
     steps = (*registry.POLICIES, *_VARIANTS, "sat")
     for step in track(steps, "steps"):
         _use_formulas() if step == "sat" else _play(step)
+    if not _list_folders():
+        raise InputError("compiled functions could not be kept; set NUMBA_CACHE_DIR to a folder that can be written")
     click.echo(_summarise(_count_compiled() - before, perf_counter() - start))
 
 
@@ -66,9 +72,12 @@ def _count_compiled() -> int:
     return sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS)
 
 
+def _list_folders() -> list[str]:
+    return sorted({kernel.stats.cache_path for kernel in KERNELS if kernel.stats.cache_path})
+
+
 def _summarise(compiled: int, seconds: float) -> str:
-    folders = ", ".join(sorted({kernel.stats.cache_path for kernel in KERNELS if kernel.stats.cache_path}))
-    where = f"in {folders}" if folders else "in no folder, and will be compiled again by the next process"
+    folders = ", ".join(_list_folders())
     if compiled:
-        return f"compiled {compiled} functions in {seconds:.0f} s; they are {where}"
-    return f"nothing had to be compiled; all functions are {where}"
+        return f"compiled {compiled} functions in {seconds:.0f} s; they are in {folders}"
+    return f"nothing had to be compiled; all functions are in {folders}"

@@ -16,6 +16,8 @@ from preselect.cli.sat import sat
 from preselect.cli.study import study
 from preselect.errors import PreselectError
 
+_EXTRAS = {"jinja2": "study", "joblib": "study", "matplotlib": "study", "yaml": "study", "distributed": "dask"}
+
 
 @contextmanager
 def _explain_errors() -> Iterator[None]:
@@ -26,6 +28,11 @@ def _explain_errors() -> Iterator[None]:
             yield
     except PreselectError as error:
         raise click.ClickException(str(error)) from None
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        advice = f"run pip install '.[{_EXTRAS[error.name]}]' in a checkout of preselect"
+        raise click.ClickException(f"this needs {error.name}, which is not installed; {advice}") from None
     except BrokenPipeError:
         raise  # click exits silently, as it should for `... | head`
     except OSError as error:

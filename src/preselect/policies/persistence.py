@@ -64,7 +64,7 @@ def widen(policy: Policy, d: int) -> Policy:
     if policy.d is None:
         raise InputError("this policy has no d, so there are no features to add to; make it with d=...")
     if integer(d, "d", 1) < policy.d:
-        raise InputError(f"d={d}, but the policy already has {policy.d} features; widening only adds some")
+        raise InputError(f"d={d}, but the policy already has {policy.d} features; widening can only add features")
     lists = [name for name, value in header["parameters"].items() if isinstance(value, list)]
     if lists:
         raise InputError(f"{', '.join(lists)} was given per feature, so it says nothing about the features to add")

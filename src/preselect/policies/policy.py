@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from os import PathLike
 from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, cast
 
@@ -229,6 +230,8 @@ class Policy(ABC):
         """Return the arrays of a policy with fewer features, padded with the initial values of this one."""
         return widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
 
+    __copy__ = deepcopy  # a shallow copy would share arrays, but not counts
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
 
@@ -341,8 +344,6 @@ class LinearPolicy(Policy):
             f"X has entries up to {context.largest():.3g}, for which utilities are not finite; scale the features"
         )
 
-    # --- learning -----------------------------------------------------------------------------------------------------
-
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         if not self.outside:
             return self._observe(decision.rows, ranking, self.observations + 1)
@@ -353,8 +354,6 @@ class LinearPolicy(Policy):
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
         update(self.estimate, rows, ranking, t)
-
-    # --- state --------------------------------------------------------------------------------------------------------
 
     def _arrays(self) -> Arrays:
         return {**self.estimate.arrays(), **super()._arrays()}

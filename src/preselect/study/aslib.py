@@ -1,5 +1,6 @@
 """The plan of the ASlib study: races of k algorithms on the instances of scenarios that others measured."""
 
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -127,7 +128,11 @@ def _compute_baselines(costs: Floats, k: int) -> dict[str, dict[str, float]]:
     return {measure: {name: mean * len(costs) for name, mean in found.items()} for measure, found in means.items()}
 
 
-@cache
 def _read_scenario(folder: str) -> Scenario:
     """Read a scenario with the feature steps that it recommends, once in a process."""
+    return _read_absolute(os.path.abspath(folder))
+
+
+@cache
+def _read_absolute(folder: str) -> Scenario:
     return Scenario.read(folder, steps="default")

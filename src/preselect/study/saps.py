@@ -1,5 +1,6 @@
 """The plan of the paper's second study (Section 6.2): which parametrizations of SAPS to run, by number of choices."""
 
+import os
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -93,7 +94,11 @@ class SapsPlan(Plan):
         return RuntimeReplay(_read_table(self.data), scale=self.scale, feedback=self.feedback, seed=seed)
 
 
-@cache
 def _read_table(folder: str | None) -> RuntimeTable:
     """Read the table in a folder, or the shipped one, once in a process."""
+    return _read_absolute(None if folder is None else os.path.abspath(folder))
+
+
+@cache
+def _read_absolute(folder: str | None) -> RuntimeTable:
     return RuntimeTable.read_shipped() if folder is None else RuntimeTable.read(folder)

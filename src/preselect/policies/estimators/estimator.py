@@ -53,8 +53,8 @@ class Estimator:
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
         """Learn that the arms with these rows (k x d) came in this order.
 
-        `ranking` lists positions in `rows`, best first; t counts the outcomes learnt, this one included. Returns OK, or
-        another status if nothing changed, because no finite estimate would follow.
+        `ranking` lists positions in `rows`, best first; t counts the outcomes learnt, this one included. Returns OK;
+        any other status means that the result would not be finite and nothing was changed.
         """
         raise NotImplementedError
 
