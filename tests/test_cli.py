@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from commands import PRESELECT, preselect, start_preselect
 
+from preselect.cli import _open_standard_streams
 from preselect.cli.main import Group
 from preselect.errors import InputError
 from preselect.policies import registry
@@ -70,6 +71,17 @@ def test_closed_streams_are_as_good_as_the_null_device(tmp_path):
     closed = ["sh", "-c", 'exec "$@" <&- >&-', "sh", *PRESELECT, "sat", "solve", "a.cnf"]
     done = subprocess.run(closed, cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (10, b"")
+
+
+def test_closed_streams_can_be_used(monkeypatch):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    _open_standard_streams()
+    assert [stream.fileno() for stream in (sys.stdin, sys.stdout, sys.stderr)] == [0, 1, 2]
+    for stream in (sys.stdout, sys.stderr):
+        stream.writelines(["\N{GREEK SMALL LETTER THETA}\n"])
+        assert isinstance(stream.isatty(), bool)
+        stream.flush()
 
 
 def test_policies_are_listed_and_described():

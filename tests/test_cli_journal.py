@@ -69,8 +69,9 @@ def test_export_gives_every_round(written, tmp_path):
     assert sorted(lines[-1]["eligible"]) == sorted(lines[-1]["chosen"]) == ["glucose", "kissat", "saps"]
     assert lines[0]["details"] == {"seconds": 0.0}
     out = tmp_path / "runs.csv"
-    out.write_text("old")
-    assert run("export", written, "--out", out).stdout == ""
+    out.touch()
+    for style in ("csv", "jsonl", "csv"):  # each is replaced by the next
+        assert run("export", written, "--out", out, "--format", style).stdout == ""
     assert list(csv.DictReader(io.StringIO(out.read_text()))) == rows
     assert sorted(os.listdir(tmp_path)) == ["race.journal", "runs.csv"]
 
@@ -94,12 +95,33 @@ def test_an_export_keeps_links_modes_and_pipes(written, tmp_path):
 
 def test_an_export_that_fails_leaves_the_old_file(written, tmp_path):
     out = tmp_path / "runs.csv"
-    out.write_text("old")
+    run("export", written, "--out", out)
+    before = out.read_text()
     change(written, "UPDATE events SET body = 'x' WHERE number = 12")
     assert "event 12 is damaged" in run("export", written, "--out", out, expect=1).stderr
-    assert out.read_text() == "old"
+    assert out.read_text() == before
     assert "event 12 is damaged" in run("show", written, expect=1).stderr
     assert sorted(os.listdir(tmp_path)) == ["race.journal", "runs.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".lock", ".running"])
+def test_an_export_does_not_overwrite_the_journal(written, suffix):
+    before, link = written.read_bytes(), written.with_name("link.csv")
+    link.symlink_to(f"{written.name}{suffix}")
+    for out in (written.with_name(written.name + suffix), link):
+        assert "it belongs to the journal; name another file" in run("export", written, "--out", out, expect=1).stderr
+    assert "it belongs to the journal" in run("export", link, "--out", written, expect=1).stderr or suffix
+    assert written.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["My thesis.\n", "number,time\n", '{"number": "one"}\n', "\n"])
+def test_an_export_does_not_overwrite_files_of_others(written, content):
+    out = written.with_name("thesis.txt")
+    out.write_text(content)
+    for style in ("csv", "jsonl"):
+        said = run("export", written, "--out", out, "--format", style, expect=1).stderr
+        assert f"{out} exists and was not written by preselect; name another file, or remove it" in said
+    assert out.read_text() == content
 
 
 def test_an_empty_journal_has_a_header_and_no_rounds(path):
@@ -145,3 +167,4 @@ def test_the_command_teaches_and_refuses_with_a_sentence(written, tmp_path):
         assert "is not a journal" in run(form, tmp_path / "text", expect=1).stderr
         assert "is a folder or a device, not a journal" in run(form, tmp_path, expect=1).stderr
     assert "cannot write" in run("export", written, "--out", "/proc/self/x", expect=1).stderr
+    assert "not in the range" in run("show", written, "--last", 2**63, expect=2).stderr

@@ -12,7 +12,9 @@ from click.testing import CliRunner
 from processes import Fork, wait_until
 
 from preselect.cli.main import preselect as command
+from preselect.errors import InputError
 from preselect.race import read_pool
+from preselect.race.outputs import OutputFolder
 from preselect.store import Journal, verify
 
 MODEL = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
@@ -103,6 +105,23 @@ def test_files_that_are_not_ours_stay(pool, formulas, tmp_path, script, own):
     assert f"{place} exists and is not overwritten; move it, or name another folder for --output" in said
     assert place.is_dir() or place.read_text() == "mine"
     assert len(list_rounds(path)) == number
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("thesis.txt"), os.mkfifo, os.mkdir])
+def test_the_list_of_outputs_is_a_file_of_our_own(tmp_path, make):
+    (tmp_path / "thesis.txt").write_text("mine")
+    make(tmp_path / ".preselect-outputs")
+    with pytest.raises(
+        InputError, match=r"\.preselect-outputs is not a regular file; remove it, or name another folder"
+    ):
+        OutputFolder(tmp_path, [])
+
+
+def test_a_full_disk_is_said_with_the_name_of_the_list(tmp_path):
+    folder = OutputFolder(tmp_path, [])
+    (tmp_path / ".preselect-outputs").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"cannot write .*/\.preselect-outputs: No space left on device"):
+        folder.write(tmp_path / "a.cnf", b"s SATISFIABLE\n")
 
 
 def list_rounds(path):
@@ -213,8 +232,27 @@ def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
     assert "ok     good" in printed
     assert "wrong  liar: its answer fails the verification" in printed
     preselect("race", path, formulas)
-    preselect("race", "report", path, "--out", tmp_path / "page.html")
+    for _ in range(2):  # an earlier page is replaced
+        preselect("race", "report", path, "--out", tmp_path / "page.html")
     assert "good" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("through", ["a link", "itself"])
+def test_a_page_overwrites_nothing_but_a_page(pool, tmp_path, through):
+    thesis, path, link = tmp_path / "thesis.txt", pool({"one": MODEL}), tmp_path / "link.html"
+    thesis.write_text("mine")
+    before = path.read_text()
+    for place, sentence in (
+        (thesis, "thesis.txt exists and was not written by preselect"),
+        (path, "name another file"),
+    ):
+        link.unlink(missing_ok=True)
+        link.symlink_to(place)
+        out, sentence = (
+            (link, sentence.replace("thesis.txt", "link.html")) if through == "a link" else (place, sentence)
+        )
+        assert sentence in preselect("race", "report", path, "--out", out, expect=1).stderr
+    assert (thesis.read_text(), path.read_text()) == ("mine", before)
 
 
 @pytest.mark.parametrize(

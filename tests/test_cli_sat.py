@@ -1,13 +1,16 @@
 """`preselect sat` and the studies on run times, as they are typed."""
 
 import csv
+import gzip
 import io
 import json
 import lzma
+from pathlib import Path
 
 import pytest
 from commands import preselect
 
+from preselect.errors import InputError
 from preselect.files import read_bytes
 from preselect.sat import FEATURE_NAMES, runtimes
 
@@ -156,6 +159,9 @@ def test_a_table_is_measured_and_studied(files, folder):
     assert "description.txt" in preselect("study", "aslib", table, expect=1).stderr
 
 
+TABLE = b"instance,parametrization,seconds,steps,solved\n" + b"a.cnf,1,0.1,7,1\n" * 9
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -163,6 +169,8 @@ def test_a_table_is_measured_and_studied(files, folder):
         (b"My thesis, unfinished", "is not a table of run times"),
         (b"\x7fELF\xff\x00\n", "is not UTF-8 text"),
         (b"instance,parametrization,seconds,steps,solved\nand,notes\n1,2", "line 2: expected instance,parametrization"),
+        (gzip.compress(TABLE), "is compressed, and the table grows line by line; decompress it, or name another file"),
+        (lzma.compress(TABLE), "is compressed, and the table grows line by line; decompress it, or name another file"),
     ],
 )
 def test_a_file_that_is_no_table_is_left_alone(files, tmp_path, content, sentence):
@@ -177,9 +185,14 @@ def test_places_where_a_table_cannot_be_written(files, tmp_path):
         ("/dev/null", "cannot write the table to /dev/null, which is not a file"),
         (tmp_path, "which is not a file"),
         (tmp_path / "runs.csv.xz", "cannot be compressed; name it"),
-        (tmp_path / "none" / "runs.csv", "cannot read or write"),
+        (tmp_path / "none" / "runs.csv", f"cannot write {tmp_path}/none/runs.csv: No such file or directory"),
     ):
         assert sentence in preselect("sat", "runtimes", files[0], "--out", out, expect=1).stderr
+
+
+def test_a_full_disk_is_said_with_the_name_of_the_table():
+    with pytest.raises(InputError, match="cannot write /dev/full: No space left on device"):
+        runtimes._append_runs(Path("/dev/full"), [runtimes.RunTime("a.cnf", 1, 0.1, 7, True)])
 
 
 ONE = "[[1.3, 0.8, 0.05, 0.01]]"

@@ -3,8 +3,11 @@
 import gzip
 import lzma
 import os
+import re
 import stat
+import subprocess
 import tracemalloc
+from contextlib import nullcontext
 
 import pytest
 
@@ -93,8 +96,38 @@ def test_an_open_file_without_a_name_is_written_to(path):
     with path.open("w+b") as file:
         path.unlink()
         files.write_whole(f"/dev/fd/{file.fileno()}", "new")
-        assert file.read() == b"new"
+        assert os.pread(file.fileno(), 9, 0) == b"new"
     assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["wb", "ab"])
+@pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
+def test_an_open_file_is_added_to(path, name, mode, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    with path.open(mode, buffering=0) as file:
+        os.symlink(f"/dev/fd/{file.fileno()}", "link")
+        file.write(b"before ")
+        files.require_ours(name.format(file.fileno()), lambda _: False)
+        files.write_whole(name.format(file.fileno()), "new")
+        file.write(b" after")
+    assert path.read_text() == "before new after"
+
+
+def test_an_open_file_of_another_process_is_added_to(path):
+    path.write_text("before ")
+    with path.open("ab") as file, subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) as process:
+        files.write_whole(f"/proc/{process.pid}/fd/1", "new")
+    assert path.read_text() == "before new"
+
+
+def test_only_files_of_ours_are_replaced(tmp_path, path):
+    sentence = f"{path} exists and was not written by preselect; name another file, or remove it"
+    for content in (b"", b"ours", b"theirs"):
+        path.write_bytes(content)
+        with nullcontext() if content != b"theirs" else pytest.raises(InputError, match=re.escape(sentence)):
+            files.require_ours(path, lambda beginning: beginning == b"ours")
+    for elsewhere in (tmp_path / "nothing", tmp_path, "/dev/null"):
+        files.require_ours(elsewhere, lambda _: False)
 
 
 def test_a_folder_is_refused_with_a_sentence(tmp_path):
@@ -105,6 +138,9 @@ def test_a_folder_is_refused_with_a_sentence(tmp_path):
         files.write_whole(tmp_path / "nowhere" / "a", b"new")
     with pytest.raises(InputError, match=r"cannot write .*nowhere/a: No such file or directory"):
         files.write_new(tmp_path / "nowhere" / "a", b"new")
+    for write in (files.write_whole, files.write_new):
+        with pytest.raises(InputError, match="the name of the file to write is empty"):
+            write("", b"new")
 
 
 def test_names_may_be_as_long_as_the_system_allows(tmp_path):
@@ -140,6 +176,17 @@ def test_a_new_file_never_replaces_anything(tmp_path, path):
             files.write_new(there, "newer")
     assert path.read_text() == "new"
     assert not dangling.exists()
+
+
+@pytest.mark.parametrize(("error", "raised"), [(OSError(28, "No space left"), InputError), (KeyboardInterrupt, None)])
+def test_a_new_file_is_written_whole_or_not_at_all(path, monkeypatch, error, raised):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(files, "_encode", fail)  # as on a full disk, the file is there when the write fails
+    with pytest.raises(raised or error):
+        files.write_new(path, "new")
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".gz", b"\x1f\x8b"), (".xz", b"\xfd7zXZ"), ("", b"content")])

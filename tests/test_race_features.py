@@ -135,10 +135,10 @@ def test_features_from_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must name the instance column and the features, all differently"),
-        ("instance\n", "must name the instance column and the features, all differently"),
-        ("instance,a,a\n", "must name the instance column and the features, all differently"),
-        ("instance,a,\n", "must name the instance column and the features, all differently"),
+        ("", "is not a header; name a column of instances and at least one feature, all differently"),
+        ("instance\n", "is not a header; name a column of instances and at least one feature, all differently"),
+        ("instance,a,a\n", "is not a header; name a column of instances and at least one feature, all differently"),
+        ("instance,a,\n", "is not a header; name a column of instances and at least one feature, all differently"),
         ("instance,a\nf,1\nf,2\n", "line 3: there is another line for 'f'; remove one of them"),
         ("instance,a\nf\n", "line 2: 1 values, but the header has 2 names"),
         ("instance,a\nf,1,2\n", "line 2: 3 values, but the header has 2 names"),

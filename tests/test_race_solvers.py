@@ -72,6 +72,9 @@ def test_a_pool_is_never_overwritten(tmp_path):
     with pytest.raises(InputError, match=r"link\.toml exists and is not overwritten"):
         write_pool(tmp_path / "link.toml", find_solvers(str(tmp_path)))
     assert not (tmp_path / "gone.toml").exists()
+    with pytest.raises(InputError, match=r"the name 'b\\udcff.toml' holds bytes that are not text; choose another one"):
+        write_pool(tmp_path / "b\udcff.toml", find_solvers(str(tmp_path)))
+    assert sorted(os.listdir(tmp_path)) == ["link.toml", "pool.toml"]
     with pytest.raises(InputError, match="there are no solvers to write into a pool"):
         write_pool(tmp_path / "new.toml", [])
     with pytest.raises(InputError, match="k=5, but there are 4 solvers; use a k from 1 to 4"):

@@ -1,19 +1,20 @@
 """Files: read whole and decompressed, written whole or not at all.
 
 A file that begins like gzip or xz is decompressed when it is read, whatever its name. Writing never harms what is
-already there: a device or a pipe is written to, a symbolic link keeps pointing where it did, an existing file keeps its
-mode and owner, and a crash leaves either the old content or the new.
+already there: a device, a pipe or an open file such as /dev/stdout is added to, a symbolic link keeps pointing where it
+did, an existing file keeps its mode and owner, and a crash leaves either the old content or the new.
 """
 
 import gzip
 import io
 import lzma
 import os
+import re
 import secrets
 import stat
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -23,6 +24,10 @@ from preselect.errors import InputError
 _MAX_BYTES = 1 << 30  # of a decompressed file
 
 _CHUNK = 1 << 20  # bytes that are decompressed at a time
+
+_BEGINNING = 1 << 12  # bytes by which a file is recognised
+
+_MAX_LINKS = 40  # as in Linux
 
 
 class _Compression(NamedTuple):
@@ -82,30 +87,62 @@ def read_text(path: str | PathLike[str], *, most: int = _MAX_BYTES) -> str:
         raise InputError(f"{fspath(path)} is not UTF-8 text: {error}") from None
 
 
+def is_compressed(path: str | PathLike[str]) -> bool:
+    """Whether a file begins like gzip or xz."""
+    with open(path, "rb") as file:
+        return file.read(6).startswith(tuple(kind.beginning for kind in _COMPRESSIONS.values()))
+
+
+@contextmanager
+def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn the error of a write that fails into an InputError that names the file."""
+    if not fspath(path):
+        raise InputError("the name of the file to write is empty")
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
+
+
+def require_ours(path: str | PathLike[str], is_ours: Callable[[bytes], bool]) -> None:
+    """Raise an InputError if writing would replace a file whose beginning is not one of ours; an empty one may go."""
+    with explain_writing(path):
+        status = _stat(path)
+        if status is None or not stat.S_ISREG(status.st_mode) or _find_descriptor(path) is not None:
+            return
+        with open(path, "rb") as file:
+            beginning = file.read(_BEGINNING)
+    if beginning and not is_ours(beginning):
+        raise InputError(f"{fspath(path)} exists and was not written by preselect; name another file, or remove it")
+
+
 def write_whole(path: str | PathLike[str], content: bytes | str) -> None:
     r"""Write a file so that a crash leaves the old content or the new one, and nothing else about it changes.
 
     Text becomes UTF-8. Names of files may hold bytes that are not text; those become \udc80 and the like.
     """
-    try:
+    with explain_writing(path):
         target, status = Path(os.path.realpath(path)), _stat(path)
-        if status is not None and not _is_replaceable(target, status):
-            Path(path).write_bytes(_encode(content))
+        if status is not None and not _is_replaceable(path, status):
+            with _open_stream(path) as file:
+                file.write(_encode(content))
         else:
             _replace(target, _encode(content), status)
-    except OSError as error:
-        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
 
 
 def write_new(path: str | PathLike[str], content: bytes | str) -> None:
-    """Write a new file; if anything is there already, it stays as it is and an error says so."""
-    try:
-        with Path(path).open("xb") as file:
-            file.write(_encode(content))
-    except FileExistsError:
-        raise InputError(f"{fspath(path)} exists and is not overwritten; move it, or name another file") from None
-    except OSError as error:
-        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
+    """Write a new file, whole or not at all; if anything is there already, it stays as it is and an error says so."""
+    with explain_writing(path):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            raise InputError(f"{fspath(path)} exists and is not overwritten; move it, or name another file") from None
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(_encode(content))
+        except BaseException:
+            os.unlink(path)
+            raise
 
 
 def write_bytes(path: str | PathLike[str], content: bytes) -> None:
@@ -125,10 +162,32 @@ def _stat(path: str | PathLike[str]) -> os.stat_result | None:
         return None
 
 
-def _is_replaceable(target: Path, status: os.stat_result) -> bool:
-    """Whether the path still names this regular file; /dev/stdout may lead to one that has no name any more."""
-    found = _stat(target)
-    return stat.S_ISREG(status.st_mode) and found is not None and os.path.samestat(found, status)
+def _is_replaceable(path: str | PathLike[str], status: os.stat_result) -> bool:
+    """Whether the path names a regular file, rather than a device, a pipe or a file that someone has open."""
+    return stat.S_ISREG(status.st_mode) and _find_descriptor(path) is None
+
+
+def _find_descriptor(path: str | PathLike[str]) -> tuple[str, int] | None:
+    """Return process and number if the path leads through an open file, as /dev/stdout and /dev/fd/3 do."""
+    place = os.path.join(os.getcwd(), os.fspath(path))
+    for _ in range(_MAX_LINKS):
+        folder, name = os.path.realpath(os.path.dirname(place)), os.path.basename(place)
+        found = re.fullmatch(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd", folder)
+        if found and name.isdecimal():
+            return found[1] or str(os.getpid()), int(name)
+        try:
+            place = os.path.join(folder, os.readlink(os.path.join(folder, name)))
+        except OSError:  # not a link
+            return None
+    return None
+
+
+def _open_stream(path: str | PathLike[str]) -> IO[bytes]:
+    """Open a device, a pipe or an open file to add to it."""
+    process, number = _find_descriptor(path) or ("", 0)
+    if process == str(os.getpid()):
+        return open(os.dup(number), "wb")  # shares the position, so that what others write there comes before or after
+    return open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")
 
 
 def _replace(target: Path, data: bytes, status: os.stat_result | None) -> None:

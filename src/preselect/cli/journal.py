@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -16,11 +17,14 @@ from rich.text import Text
 
 from preselect import state, store
 from preselect.cli.progress import show_progress
-from preselect.files import write_whole
+from preselect.files import require_ours, write_whole
 from preselect.policies import registry
+from preselect.store.database import require_apart
 from preselect.store.values import encode
 
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
+
+_MAX_ROUNDS = 1_000_000  # to list
 
 _COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after")
 
@@ -39,7 +43,11 @@ def journal() -> None:
 @journal.command()
 @_JOURNAL
 @click.option(
-    "--last", type=click.IntRange(0), default=5, show_default=True, help="How many of the last rounds to list."
+    "--last",
+    type=click.IntRange(0, _MAX_ROUNDS),
+    default=5,
+    show_default=True,
+    help="How many of the last rounds to list.",
 )
 @click.option(
     "--format",
@@ -75,7 +83,8 @@ def show(journal: Path, last: int, style: str) -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="File to write. One that exists is replaced, whole or not at all.  [default: standard output]",
+    help="File to write. An earlier export is replaced, whole or not at all; any other file that exists is an error and "
+    "stays as it is.  [default: standard output]",
 )
 def export(journal: Path, style: str, out: Path | None) -> None:
     """Export every round, one per line.
@@ -84,6 +93,9 @@ def export(journal: Path, style: str, out: Path | None) -> None:
     field are separated by semicolons, the context feature x is in the column context.x, and a value that is not known,
     or not yet, is empty.
     """
+    if out is not None:
+        require_apart(out, journal)
+        require_ours(out, _is_export)
     with store.Journal.read(journal) as source:
         lines = _write_json_lines(source) if style == "jsonl" else _write_csv_lines(source)
         if out is None:
@@ -197,6 +209,12 @@ def _tabulate(round: store.Round) -> dict[str, Any]:
         "seconds": round.details.get("seconds"),
         "after": round.after,
     }
+
+
+def _is_export(beginning: bytes) -> bool:
+    """Whether a file begins like an export, in CSV or JSON lines."""
+    text = beginning.decode(errors="replace")
+    return text.startswith(",".join(_COLUMNS)) or re.match(r'\{"number": \d+, "time": "', text) is not None
 
 
 def _write_csv_lines(source: store.Journal) -> Iterator[str]:

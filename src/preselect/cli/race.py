@@ -1,6 +1,7 @@
 """`preselect race`: run k solvers of a pool on each instance, stop at the first right answer, learn which to race."""
 
 import json
+import os
 import shlex
 import sys
 import tempfile
@@ -144,12 +145,14 @@ def run(
     type=click.Path(path_type=Path),
     default="race.html",
     show_default=True,
-    help="The page; an earlier one is replaced.",
+    help="The page. An earlier page is replaced; any other file that exists is an error and stays as it is.",
 )
 def report(pool: Path, out: Path) -> None:
     """Write an HTML page about what has been learnt with POOL, a pool file (.toml) or a journal."""
     from preselect.race.report import write_report
 
+    if os.path.realpath(out) == os.path.realpath(pool):
+        raise InputError(f"cannot write the page to {str(out)!r}: it is what the page is about; name another file")
     journal = read_pool(pool).journal if pool.suffix == ".toml" else pool
     click.echo(f"report: {write_report(journal, out)}")
 
@@ -209,8 +212,8 @@ def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator
         if inbox is None:
             advice = "to continue, run the command again with the remaining instances"
         else:
-            advice = f"to continue, run the same command again: it races on every file that is then in {inbox}"
-        click.echo(f"\ninterrupted; what was learnt is in {journal}; {advice}", err=True)
+            advice = f"to continue, run the same command again: it races on every file that is then in {_quote(inbox)}"
+        click.echo(f"\ninterrupted; what was learnt is in {_quote(journal)}; {advice}", err=True)
         _print_summary(journal, log)
         sys.exit(130)
 
@@ -335,6 +338,11 @@ def _tabulate_arms(summary: RaceSummary) -> Table:
         saved = f"{single.saved_seconds:.2f}" if single and single.saved_seconds > 0 else "–"
         table.add_row(Text(arm), str(plays[arm]), str(wins[arm]), saved)
     return table
+
+
+def _quote(path: Path) -> str:
+    """Return a path as it can be pasted into a shell."""
+    return shlex.quote(make_printable(path))
 
 
 def _count(number: int, what: str) -> str:

@@ -255,9 +255,8 @@ def _parse_table(file: Path, _modified: int) -> _Table:
         raise InputError(f"{file} is not a CSV file: {error}") from None
     if len(header) < 2 or len(set(header)) < len(header) or not all(header[1:]):
         shown = ",".join(header)
-        raise InputError(
-            f"{file}, line 1: {shown!r:.80} must name the instance column and the features, all differently"
-        )
+        wanted = "name a column of instances and at least one feature, all differently"
+        raise InputError(f"{file}, line 1: {shown!r:.80} is not a header; {wanted}")
     rows: dict[str, tuple[float | None, ...]] = {}
     for position, line in enumerate(lines, start=2):
         if len(line) != len(header):

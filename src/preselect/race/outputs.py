@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from preselect.errors import InputError
-from preselect.files import write_whole
+from preselect.files import explain_writing, write_whole
 
 _REGISTER = ".preselect-outputs"
 
@@ -65,7 +65,8 @@ class OutputFolder:
     def _register(self, name: str, output: bytes) -> None:
         digest = _digest(output)
         if digest not in self._digests[name]:
-            with (self.path / _REGISTER).open("a") as file:
+            register = self.path / _REGISTER
+            with explain_writing(register), register.open("a") as file:
                 file.write(json.dumps([name, digest]) + "\n")
             self._digests[name].add(digest)
 
@@ -80,6 +81,8 @@ def _require_same(other: Path, instance: Path) -> None:
 
 def _read_register(path: Path) -> dict[str, set[str]]:
     """Read digests by name; a line that was cut off by a crash is ignored."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise InputError(f"{path} is not a regular file; remove it, or name another folder for --output")
     digests: dict[str, set[str]] = defaultdict(set)
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:

@@ -7,11 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from os.path import realpath
 from pathlib import Path
 from typing import Any
 
-from preselect.errors import InputError
+from preselect.files import require_ours
 from preselect.policies import Policy
 from preselect.preselector import Preselector
 from preselect.race.calibration import calibrate
@@ -22,6 +21,7 @@ from preselect.race.supervision import Status
 from preselect.reports.html import Cell, render, write_page
 from preselect.reports.weights import Weights, read_weights
 from preselect.store import Journal, Learner, read_rounds
+from preselect.store.database import require_apart
 
 _MAX_COLUMNS = 12  # context features in the table of weights
 _MAX_ROWS = 30  # arms there
@@ -56,16 +56,16 @@ def write_report(journal: Path, out: Path) -> Path:
     journal : Path
         The journal; it is only read; another process may be writing it.
     out : Path
-        The page. An earlier page is replaced once the new one is complete. It cannot be the journal.
+        The page. An earlier page is replaced once the new one is complete. Any other file, such as the journal, is an
+        error and stays as it is.
     """
-    _require_apart(journal, out)
+    require_apart(out, journal)
+    require_ours(out, _is_page)
     return write_page(out, _render(_read_history(journal)))
 
 
-def _require_apart(journal: Path, out: Path) -> None:
-    kept = [realpath(journal) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")]
-    if realpath(out) in kept:
-        raise InputError(f"cannot write the page to {str(out)!r}: it belongs to the journal; name another file")
+def _is_page(beginning: bytes) -> bool:
+    return beginning.startswith(b"<!doctype html>") and b'<meta name="generator" content="preselect">' in beginning
 
 
 def _read_history(path: Path) -> _History:

@@ -158,6 +158,8 @@ def write_pool(
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file to write, such as {target / 'pool.toml'}")
+    if target.name.encode(errors="ignore").decode() != target.name:
+        raise InputError(f"the name {target.name!r} holds bytes that are not text; choose another one for the pool")
     if not solvers:
         raise InputError("there are no solvers to write into a pool; give at least one")
     racers = min(2, len(solvers)) if k is None else k

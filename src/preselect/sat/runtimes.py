@@ -16,7 +16,7 @@ import numpy as np
 
 from preselect.arguments import integer, number
 from preselect.errors import InputError
-from preselect.files import read_text
+from preselect.files import explain_writing, is_compressed, read_text
 from preselect.sat.dimacs import read_formula
 from preselect.sat.saps import Parameters, solve
 
@@ -149,18 +149,22 @@ def _open_table(out: Path) -> list[RunTime]:
         raise InputError(f"the table grows line by line and cannot be compressed; name it {out.with_suffix('')}")
     if out.exists() and not out.is_file():
         raise InputError(f"cannot write the table to {out}, which is not a file")
+    if out.exists() and is_compressed(out):
+        raise InputError(f"{out} is compressed, and the table grows line by line; decompress it, or name another file")
     text = read_text(out) if out.exists() else ""
     if (_HEADER + "\n").startswith(text):  # a new file, or one that was cut off within the header
-        out.write_text(_HEADER + "\n")
+        with explain_writing(out):
+            out.write_text(_HEADER + "\n")
         return []
     whole = text[: text.rfind("\n") + 1]
     lines = _parse_table(whole, out)  # before anything is changed: it may be another kind of file
-    os.truncate(out, len(whole.encode()))
+    with explain_writing(out):
+        os.truncate(out, len(whole.encode()))
     return lines
 
 
 def _append_runs(out: Path, lines: list[RunTime]) -> None:
-    with out.open("a", newline="") as file:
+    with explain_writing(out), out.open("a", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([*line[:-1], int(line.solved)] for line in lines)
 
 

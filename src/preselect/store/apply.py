@@ -37,7 +37,7 @@ def _restore_outcome(decision: NamedDecision, kind: str, names: list[str], after
         return make_outcome(decision, ranking=names)
     if kind == VOID and not names:
         return Void()
-    raise InputError(f"the kind of an outcome is {kind!r:.80}; it must be one of {join_names(_KINDS.values())}")
+    raise InputError(f"the kind of an outcome is {kind!r:.80}; use {join_names(_KINDS.values())}")
 
 
 def restore_decision(event: Event) -> NamedDecision:

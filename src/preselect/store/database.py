@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 
 import preselect
-from preselect.errors import JournalError
+from preselect.errors import InputError, JournalError
 from preselect.store.lock import lock
 
 _FORMAT = "preselect-journal"
 VERSION = 1
 _APPLICATION = int.from_bytes(b"PSEL", "big")  # how SQLite files of one program are recognised
+
+_COMPANIONS = ("", "-wal", "-shm", "-journal", ".lock", ".running")  # suffixes of a journal and of files beside it
 
 _SMALLEST = 512  # bytes; SQLite takes a smaller file for an empty database and would overwrite it
 _PATIENCE = 60.0  # seconds to wait for readers, which rarely block
@@ -139,6 +141,15 @@ def _freeze(path: Path, resources: ExitStack) -> sqlite3.Connection:
             resources.enter_context(attempt.pop_all())
             return connection
     return resources.enter_context(_connect(path, "mode=ro&immutable=1"))
+
+
+def require_apart(out: Path, journal: Path) -> None:
+    """Raise an InputError if a file that is about to be written is the journal, or belongs to it."""
+    kept = [
+        os.path.realpath(f"{name}{suffix}") for name in (journal, os.path.realpath(journal)) for suffix in _COMPANIONS
+    ]
+    if os.path.realpath(out) in kept:
+        raise InputError(f"cannot write {str(out)!r}: it belongs to the journal; name another file")
 
 
 def _require_nothing_pending(path: Path) -> None:
