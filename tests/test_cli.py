@@ -35,6 +35,10 @@ def test_without_the_extra_the_command_says_what_to_install():
         (OSError(errno.EACCES, "Permission denied", "a.cnf"), "cannot read or write a.cnf: Permission denied"),
         (OSError("something else"), "cannot read or write: something else"),
         (MemoryError(), "not enough memory"),
+        (
+            ModuleNotFoundError("No module named 'jinja2'", name="jinja2"),
+            "this needs jinja2, which is not installed; run pip install '.[study]' in a checkout of preselect",
+        ),
     ],
 )
 def test_expected_errors_are_a_sentence(error, sentence):

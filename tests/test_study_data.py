@@ -103,11 +103,23 @@ def test_results_are_shown_and_reported_after_the_data_have_moved(name, request,
 
 
 def forget_data():
-    """Data are read once in a process; begin anew."""
+    """Data are read once in a process; read them again."""
     from preselect.study import aslib, saps
 
     aslib._read_absolute.cache_clear()
     saps._read_absolute.cache_clear()
+
+
+def test_a_relative_folder_is_that_of_the_current_folder(toy_scenario, tmp_path, monkeypatch):
+    other = shutil.copytree(toy_scenario, tmp_path / "elsewhere" / toy_scenario.name)
+    runs = (other / "algorithm_runs.arff").read_text()
+    (other / "algorithm_runs.arff").write_text(runs.replace(",50,ok", ",60,ok"))
+    plan = AslibPlan(settings=(AslibSetting(toy_scenario.name, 1),), policies=("random",))
+    found = []
+    for folder in (toy_scenario.parent, other.parent):
+        monkeypatch.chdir(folder)
+        found.append(plan.read_data(plan.settings[0]))
+    assert found[0] != found[1]
 
 
 def test_names_of_folders_and_policies_cannot_break_the_report(toy_scenario, tmp_path, monkeypatch):
