@@ -186,7 +186,7 @@ def test_json_has_a_line_for_each_instance(pool, formulas):
 
 def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, monkeypatch):
     """A file is raced when it has stopped growing; Ctrl-C comes while the command waits."""
-    path, inbox = pool({"one": MODEL}), tmp_path / "inbox"
+    path, inbox = pool({"one": MODEL}), tmp_path / "in box"
     inbox.mkdir()
     whole, steps = (formulas / "a.cnf").read_text(), iter(range(9))
 
@@ -204,7 +204,7 @@ def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, mo
     assert first["winner"] == "one"
     assert "1 of 1 race solved" in done.stderr
     assert f"what was learnt is in {read_pool(path).journal}" in done.stderr
-    assert f"run the same command again: it races on every file that is then in {inbox}" in done.stderr
+    assert f"run the same command again: it races on every file that is then in '{inbox}'\n" in done.stderr
     assert "remaining instances" not in done.stderr
 
 

@@ -189,6 +189,8 @@ def test_results_of_another_version_and_foreign_folders_are_refused(tmp_path):
         ({"settings": ()}, "at least one setting"),
         ({"horizon": 0}, "horizon is 0"),
         ({"repetitions": 0}, "repetitions is 0"),
+        ({"horizon": 10**20}, f"horizon is {10**20}; a study has at most 100000000 rounds"),
+        ({"repetitions": 10**20}, f"repetitions is {10**20}; a study has at most 1000000"),
         ({"seed": -1}, "seed is -1; use a non-negative integer"),
         ({"feedback": "smile"}, "unknown feedback 'smile'; choose one of winner, ranking"),
         ({"variation": "odd"}, "unknown variation 'odd'; choose one of paper, signed"),
@@ -197,6 +199,11 @@ def test_results_of_another_version_and_foreign_folders_are_refused(tmp_path):
 def test_bad_plans_are_named(change, message):
     with pytest.raises(InputError, match=message):
         replace(SMALL, **change)
+
+
+def test_folders_may_be_strings(tmp_path):
+    created = Results.create(str(tmp_path), SMALL)
+    assert created.folder == Results.open(str(tmp_path)).folder == tmp_path
 
 
 def test_settings_are_parsed():

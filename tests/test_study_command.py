@@ -92,7 +92,6 @@ def test_a_policy_of_ones_own(tmp_path, monkeypatch):
         (["--policies", "clever"], "unknown policy 'clever'; choose colstim, cppl, epoch-greedy"),
         (["--scenario", "3,2,3"], "n=3, d=2, k=3 cannot be played: k goes from 1 to n - 1, d from 1"),
         (["--scenario", "3;2"], "cannot read the setting '3;2'; write three integers n,d,k as in 20,5,3"),
-        (["--horizon", "0"], "horizon is 0; a study needs at least 1 round"),
         (["--cluster", "nonsense://127.0.0.1:9"], "cannot reach a Dask scheduler at 'nonsense://127.0.0.1:9'"),
         (["--policies", ":Mine"], "cannot import the policy ':Mine'"),
         (["--policies", "cppl(omega=1).x()"], "write name or name(parameter=value, ...)"),
@@ -111,10 +110,14 @@ def test_bad_input_is_one_sentence(tmp_path, arguments, message):
         (["--workers", "0"], "--workers is 0"),
         (["--workers", "-5"], "--workers is -5"),
         (["--policies", ","], "--policies names no policy: ','"),
+        (["--horizon", "0"], "0 is not in the range 1<=x<=100000000"),
+        (["--horizon", "9" * 20], "is not in the range 1<=x<=100000000"),
+        (["--reps", "9" * 20], "is not in the range 1<=x<=1000000"),
     ],
 )
 def test_bad_options_are_named(tmp_path, arguments, message):
     assert message in preselect(*QUICK, "--out", tmp_path / "out", *arguments, expect=2).stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_used_is_said(tmp_path):
@@ -182,7 +185,7 @@ def test_the_command_can_be_pasted_and_computes_the_same_study(tmp_path, monkeyp
     out = "my $results; it's & more"
     policy = """fancy:Mine(label="it's $HOME")"""
     preselect(*QUICK, "--policies", f"{policy},cppl(omega=0.5)", "--out", out)
-    plan, command = Results.open(Path(out)).plan, Results.open(Path(out)).manifest.command
+    plan, command = Results.open(out).plan, Results.open(out).manifest.command
     assert plan.policies == (policy, "cppl(omega=0.5)")
     program, *arguments = shlex.split(command)
     assert program == "preselect"

@@ -31,8 +31,10 @@ from preselect.study import (
     run,
     write_report,
 )
+from preselect.study.plan import MAX_REPETITIONS
 from preselect.study.report import lay_out, lay_out_ratios
 from preselect.study.results import Task, make_tables
+from preselect.study.synthetic import MAX_HORIZON
 
 _DEFAULT = SyntheticPlan()
 _PAPERS_LAMBDA = 10.0  # for tables that do not come with the library
@@ -56,7 +58,7 @@ def _add_common_options(folder: str, policies: Sequence[str], repetitions: int) 
         click.option("--policies", multiple=True, metavar="NAMES",
                      help=f"Comma-separated. Known are {known}, also with parameters as in 'cppl(omega=0.5)'; your own "
                      f"is module:Class. The first is compared with the others.  [default: {','.join(policies)}]"),
-        click.option("--reps", type=int, default=repetitions, show_default=True,
+        click.option("--reps", type=click.IntRange(1, MAX_REPETITIONS), default=repetitions, show_default=True,
                      help="Repetitions; run again with more to add them to the folder."),
         click.option("--seed", type=int, default=0, show_default=True, help="Determines everything random."),
         click.option("--workers", type=int, default=-1,
@@ -122,7 +124,13 @@ def study() -> None:
     show_default=True,
     help="How rounds are made: as in the paper, or with one thing changed.",
 )
-@click.option("--horizon", type=int, default=_DEFAULT.horizon, show_default=True, help="Rounds of a repetition.")
+@click.option(
+    "--horizon",
+    type=click.IntRange(1, MAX_HORIZON),
+    default=_DEFAULT.horizon,
+    show_default=True,
+    help="Rounds of a repetition.",
+)
 @click.option(
     "--quick",
     is_flag=True,

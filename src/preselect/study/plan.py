@@ -28,6 +28,7 @@ from preselect.policies import registry
 _MANIFEST = "manifest.json"
 _FORMAT = "preselect-study"
 _OTHERS = ("sources", "command", "version", "software", "machine")  # plain values, written as they are
+MAX_REPETITIONS = 1_000_000
 _EXTENSIBLE = ("settings", "policies", "repetitions")  # a study in a folder may grow by these
 
 Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest depends on the study
@@ -82,7 +83,7 @@ class Plan(ABC):
     policies : tuple of str
         Policies as `preselect.policies.registry` reads them; the first is compared with the others.
     repetitions : int
-        Repetitions of each policy in each setting, at least 1.
+        Repetitions of each policy in each setting, from 1 to 1,000,000.
     seed : int
         Determines everything random; 0 or more.
     block : int
@@ -108,6 +109,8 @@ class Plan(ABC):
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; a study needs at least 1")
+        if self.repetitions > MAX_REPETITIONS:
+            raise InputError(f"repetitions is {self.repetitions}; a study has at most {MAX_REPETITIONS}")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; use a non-negative integer")
 

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -78,29 +79,30 @@ class Results:
 
     Parameters
     ----------
-    folder : Path
+    folder : str or path
         Where they are.
     manifest : Manifest
         What they are results of.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | PathLike[str], manifest: Manifest) -> None:
+        self.folder = Path(folder)
         self.manifest = manifest
         self._finished: dict[_Key, _Finished] | None = None
 
     @classmethod
-    def create(cls, folder: Path, plan: Plan) -> Self:
+    def create(cls, folder: str | PathLike[str], plan: Plan) -> Self:
         """Prepare a folder for a plan; if it holds results of the same study, the plan is added to them.
 
         Parameters
         ----------
-        folder : Path
+        folder : str or path
             A folder, made if it is not there. It may hold results of a study with the same `identity`, finished or
             not, but no other file with the name of one of ours.
         plan : Plan
             What is to be computed. Its data are read and its policies constructed, to find mistakes early.
         """
+        folder = Path(folder)
         manifest = Manifest.gather(plan, folder)
         _refuse_foreign_files(folder)
         try:
@@ -112,15 +114,15 @@ class Results:
         return results
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
+    def open(cls, folder: str | PathLike[str]) -> Self:
         """Open the results in a folder; the data of the study are no longer needed.
 
         Parameters
         ----------
-        folder : Path
+        folder : str or path
             A folder with a manifest.json.
         """
-        return cls(folder, Manifest.read(folder))
+        return cls(folder, Manifest.read(Path(folder)))
 
     @property
     def plan(self) -> Plan:

@@ -9,6 +9,8 @@ from preselect.environments import VARIATIONS, Environment, Synthetic
 from preselect.errors import InputError
 from preselect.study.plan import Measure, Plan, SettingData
 
+MAX_HORIZON = 100_000_000
+
 REGRETS = {
     "best_arm": Measure(
         "Regret of the best arm",
@@ -70,7 +72,7 @@ class SyntheticPlan(Plan):
     repetitions : int, default 100
         Repetitions of each policy in each setting.
     horizon : int, default 2000
-        Rounds of a repetition.
+        Rounds of a repetition, at most 100,000,000.
     feedback : {"winner", "ranking"}, default "winner"
         What is observed of the chosen arms.
     variation : str, default "paper"
@@ -106,6 +108,8 @@ class SyntheticPlan(Plan):
                 raise InputError(f"n={n}, d={d}, k={k} cannot be played: k goes from 1 to n - 1, d from 1")
         if self.horizon < 1:
             raise InputError(f"horizon is {self.horizon}; a study needs at least 1 round")
+        if self.horizon > MAX_HORIZON:
+            raise InputError(f"horizon is {self.horizon}; a study has at most {MAX_HORIZON} rounds")
         if self.feedback not in Synthetic.feedbacks:
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(Synthetic.feedbacks)}")
         if self.variation not in VARIATIONS:
