@@ -244,7 +244,7 @@ def test_a_page_overwrites_nothing_but_a_page(pool, tmp_path, through):
     before = path.read_text()
     for place, sentence in (
         (thesis, "thesis.txt exists and was not written by preselect"),
-        (path, "name another file"),
+        (path, "it is the pool; name another file"),
     ):
         link.unlink(missing_ok=True)
         link.symlink_to(place)

@@ -141,7 +141,7 @@ def write_new(path: str | PathLike[str], content: bytes | str) -> None:
             with open(descriptor, "wb") as file:
                 file.write(_encode(content))
         except BaseException:
-            os.unlink(path)
+            Path(path).unlink(missing_ok=True)
             raise
 
 
@@ -169,7 +169,7 @@ def _is_replaceable(path: str | PathLike[str], status: os.stat_result) -> bool:
 
 def _find_descriptor(path: str | PathLike[str]) -> tuple[str, int] | None:
     """Return process and number if the path leads through an open file, as /dev/stdout and /dev/fd/3 do."""
-    place = os.path.join(os.getcwd(), os.fspath(path))
+    place = fspath(path)
     for _ in range(_MAX_LINKS):
         folder, name = os.path.realpath(os.path.dirname(place)), os.path.basename(place)
         found = re.fullmatch(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd", folder)

@@ -151,9 +151,9 @@ def report(pool: Path, out: Path) -> None:
     """Write an HTML page about what has been learnt with POOL, a pool file (.toml) or a journal."""
     from preselect.race.report import write_report
 
-    if os.path.realpath(out) == os.path.realpath(pool):
-        raise InputError(f"cannot write the page to {str(out)!r}: it is what the page is about; name another file")
     journal = read_pool(pool).journal if pool.suffix == ".toml" else pool
+    if journal != pool and os.path.realpath(out) == os.path.realpath(pool):
+        raise InputError(f"cannot write the page to {str(out)!r}: it is the pool; name another file")
     click.echo(f"report: {write_report(journal, out)}")
 
 
