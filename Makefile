@@ -25,12 +25,8 @@ lint: $(VENV)/ready  ## style and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run
-	$(RUN) benchmarks/rounds.py
-	$(RUN) benchmarks/selecting.py
-	$(RUN) benchmarks/starting.py
-	$(RUN) benchmarks/saps.py
-	$(RUN) benchmarks/racing.py
+bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run; fails if a target is missed
+	@missed=0; for name in rounds selecting starting saps racing; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
