@@ -93,7 +93,7 @@ def test_features_of_other_files_are_printed_when_some_are_bad(files, tmp_path, 
     result = preselect("sat", "features", files[0], *bad, files[1], "--format", style, expect=1)
     for part in (
         "huge.cnf, line 1: the header declares 2147483647 variables, far more than 23 bytes of text can use",
-        "bad.cnf, line 2: expected a literal, which is an integer, found 'x'",
+        "bad.cnf, line 2: expected an integer literal, found 'x'",
         "none.cnf: No such file",
         "Error: 3 of 5 files left out; see above",
     ):

@@ -164,7 +164,10 @@ def test_description_and_arms_are_restored(path):
         (lambda l, _: l.select([1.0, 1.0], k=1, eligible=7), "eligible is 7; use a list of names"),
         (lambda l, _: l.select([1.0, 1.0], k=1, label=None), "label is None; use a string"),
         (lambda l, _: l.add("saps"), "there is an arm 'saps' already; use another name"),
-        (lambda l, _: l.add("new", ["cdcl"]), r"the features of new are \['cdcl'\]; give numbers by name"),
+        (
+            lambda l, _: l.add("new", ["cdcl"]),
+            r"the features of new are \['cdcl'\]; give a mapping of names to numbers",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_changes_nothing(path, call, message):
@@ -212,7 +215,7 @@ def test_a_full_disk_ends_the_learner_and_nothing_else(path):
         ):
             with pytest.raises(
                 JournalError,
-                match=r"open .* again to resume from what is on disk: a step was not finished \(.*disk is full",
+                match=r"a step was not finished \(.*disk is full.*\); open .* again to resume from what is on disk",
             ):
                 use()
     plain = make_preselector()

@@ -63,7 +63,7 @@ def test_types():
 
 
 HEADER = "expected the header 'p cnf VARIABLES CLAUSES', found"
-LITERAL = "expected a literal, which is an integer, found"
+LITERAL = "expected an integer literal, found"
 REFUSED = {
     "empty": ("", "t, line 0: the file ends before the header 'p cnf VARIABLES CLAUSES'"),
     "only comments": ("c\nc 1\n", "t, line 2: the file ends before the header"),

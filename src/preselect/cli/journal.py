@@ -197,7 +197,7 @@ def _make_table(title: str, columns: Iterable[str], rows: Iterable[list[Any]]) -
 
 
 def _tabulate(round: store.Round) -> dict[str, Any]:
-    """Return the columns that every format has."""
+    """Return one round as values by column, the same in every format."""
     return {
         "number": round.number,
         "time": _format_time(round.decided),

@@ -195,7 +195,11 @@ def _print_answer(found: SearchResult) -> None:
 @click.option("--colours", type=int, default=6, show_default=True, help="Colours to choose from.")
 @_SEED
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("cnf"), show_default=True, help="Folder for the files."
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("cnf"),
+    show_default=True,
+    help="Folder to write formulas to.",
 )
 def generate(
     count: int, vertices: tuple[int, int], ratio: tuple[int, int], neighbours: int, colours: int, seed: int, out: Path

@@ -366,7 +366,7 @@ def _write_saps(plan: Any, out: list[str]) -> list[list[str]]:
 
 
 def _write_aslib(plan: Any, out: list[str]) -> list[list[str]]:
-    """Return a line for each group of scenarios that are raced with the same numbers of algorithms."""
+    """Return one command for each group of scenarios with the same values of k."""
     default = AslibPlan(settings=plan.settings)
     choices: dict[str, list[int]] = {}
     for folder, k in plan.settings:

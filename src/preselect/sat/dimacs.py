@@ -211,7 +211,7 @@ def _refuse(status: int, variables: int, rest: bytes, where: str) -> NoReturn:
         raise InputError(f"{where}: the file ends within a clause, before its final 0; it may have been cut off")
     if status == _BEYOND_THE_HEADER:
         raise InputError(f"{where}: literal {word}, but the header declares only {variables} variables")
-    raise InputError(f"{where}: expected a literal, which is an integer, found {word}")
+    raise InputError(f"{where}: expected an integer literal, found {word}")
 
 
 def _show(text: bytes) -> str:

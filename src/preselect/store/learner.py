@@ -166,7 +166,7 @@ class Learner:
             The arm's features. Those left out are unknown.
         """
         if not (features is None or isinstance(features, Mapping)):
-            raise InputError(f"the features of {name} are {features!r:.80}; give numbers by name")
+            raise InputError(f"the features of {name} are {features!r:.80}; give a mapping of names to numbers")
         with self._in_step():
             self._preselector.add(name, features)
             values = _name_values(self._preselector.features, self._preselector._values[-1])
@@ -301,8 +301,8 @@ class Learner:
             raise JournalError(f"the learner of {self.journal.path} is closed; open the journal again")
         if self._broken:
             raise JournalError(
-                f"open {self.journal.path} again to resume from what is on disk: "
-                f"a step was not finished ({self._broken})"
+                f"a step was not finished ({self._broken}); "
+                f"open {self.journal.path} again to resume from what is on disk"
             )
 
     def _find_unfinished(self, entry: Entry | int) -> Entry:

@@ -101,7 +101,7 @@ def _tabulate_costs(results: Results) -> _Table:
 
 
 def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: _Content) -> list[list[str | _Content]]:
-    """Arrange cells by settings and policies, the header first; the longer list goes down, so that lines stay short."""
+    """Arrange cells in rows, the header first; whichever of settings and policies is longer becomes the rows."""
     across: list[list[str | _Content]] = [[plan.heading, *plan.policies]]
     across += [
         [str(setting), *(cells.get((setting, policy), missing) for policy in plan.policies)]

@@ -159,7 +159,7 @@ class Scenario:
 
     @cached_property
     def charged_costs(self) -> Floats:
-        """The same if a run begins only after the instance's features have been computed."""
+        """Cost of each run if it starts only after the instance's features have been computed."""
         if self.quality:
             return self.costs
         times = self.times + self.feature_costs[:, None]
@@ -241,7 +241,7 @@ def _read_algorithm_features(folder: Path, algorithms: list[str]) -> tuple[Float
 
 
 def _find_steps(description: dict[str, Any], steps: str | Sequence[str] | None) -> dict[str, list[str]] | None:
-    """The features that each of the steps provides, with the steps they require; None for all steps."""
+    """For each step used, including required ones, the features it provides; None means all steps."""
     if steps is None:
         return None
     there = description.get("feature_steps")
