@@ -32,7 +32,7 @@ from preselect.study import (
     write_report,
 )
 from preselect.study.plan import MAX_REPETITIONS
-from preselect.study.report import lay_out, lay_out_ratios
+from preselect.study.report import format_mean, lay_out, lay_out_ratios
 from preselect.study.results import Task, make_tables
 from preselect.study.synthetic import MAX_HORIZON
 
@@ -325,18 +325,13 @@ def _print_table(title: str, cells: list[list[str]]) -> None:
 
 
 def _format_summary(summary: Summary) -> str:
-    return f"{summary.mean:.1f} ± {summary.standard_error:.1f} ({summary.repetitions})"
+    return f"{format_mean(summary.mean, summary.standard_error)} ({summary.repetitions})"
 
 
 def _as_json(results: Results) -> dict[str, object]:
     tables = make_tables(results)
-    shown = {name: _drop_nan(tables[name]) for name in ("summary", "ratios", "paired")}
+    shown = {name: tables[name] for name in ("summary", "ratios", "paired")}
     return {"parameters": results.plan.as_json(), **shown}
-
-
-def _drop_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Replace NaN, which JSON does not have, by null."""
-    return [{name: None if value != value else value for name, value in row.items()} for row in rows]
 
 
 def _write_command(plan: Plan, out: Path) -> str:

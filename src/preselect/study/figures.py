@@ -135,7 +135,8 @@ def _finish(figure: Any, results: Results, measure: str) -> None:
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False)
     plan, repetitions = results.plan, max(map(len, results.load(measure).values()), default=0)
     about = plan.describe(results.find_data(plan.settings[0]).rounds).replace("$", r"\$")
-    figure.suptitle(f"{about}\nmean ± standard error of {repetitions} repetitions, log scale", fontsize=10)
+    shown = f"mean ± standard error of {repetitions} repetitions" if repetitions > 1 else "a single repetition"
+    figure.suptitle(f"{about}\n{shown}, log scale", fontsize=10)
 
 
 def _shorten(name: str) -> str:

@@ -11,10 +11,11 @@ from preselect.reports.html import Cell, render, write_page
 from preselect.study.figures import name_figure, write_figures
 from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
-from preselect.study.statistics import PairedComparison, Summary
+from preselect.study.statistics import PairedComparison, Summary, find_least_p
 
 _Content = TypeVar("_Content")
 _Table: TypeAlias = list[list[Any]]  # the header first
+_LEAST_PRINTED = 0.001  # smaller p-values are printed as less than this
 
 
 def write_report(results: Results) -> Path:
@@ -47,6 +48,7 @@ def _make_section(results: Results, measure: str) -> dict[str, Any]:
         "summary": _tabulate_summaries(results, measure),
         "baselines": _tabulate_baselines(results, measure),
         "paired": _tabulate_comparisons(results, measure),
+        "limits": _explain_limits(list(results.compare(measure).values())),
     }
 
 
@@ -60,8 +62,20 @@ def _tabulate_summaries(results: Results, measure: str) -> _Table:
 
 
 def _format_summary(summary: Summary, *, best: bool) -> Cell:
-    spread = f"[{summary.median:.1f}; {summary.lower:.1f}, {summary.upper:.1f}]"
-    return Cell(f"{summary.mean:.1f} ± {summary.standard_error:.1f}", spread, best)
+    spread = f"[{summary.median:.1f}; {summary.lower:.1f}, {summary.upper:.1f}]" if summary.repetitions > 1 else ""
+    return Cell(format_mean(summary.mean, summary.standard_error), spread, best)
+
+
+def format_mean(mean: float, error: float, sign: str = "-") -> str:
+    """Return a mean ± its standard error; the mean alone if the error is NaN, as it is for a single repetition.
+
+    `sign` is "+" to mark positive means, too.
+
+    >>> format_mean(12.34, 0.56), format_mean(12.34, math.nan, sign="+")
+    ('12.3 ± 0.6', '+12.3')
+    """
+    text = f"{mean:{sign}.1f}"
+    return text if math.isnan(error) else f"{text} ± {error:.1f}"
 
 
 def _tabulate_baselines(results: Results, measure: str) -> _Table:
@@ -79,20 +93,37 @@ def _tabulate_baselines(results: Results, measure: str) -> _Table:
 def _tabulate_comparisons(results: Results, measure: str) -> _Table:
     """Tabulate the first policy against the others; empty if there are none."""
     found = results.compare(measure)
-    header = [results.plan.heading, "against", "difference ± s.e.", "p", "smaller : larger", "p (sign)"]
+    header = [results.plan.heading, "against", "mean difference ± s.e.", "p (mean)", "smaller : larger", "p (sign)"]
     rows = [[str(setting), policy, *_format_comparison(one)] for (setting, policy), one in found.items()]
     return [header, *rows] if rows else []
 
 
 def _format_comparison(found: PairedComparison) -> list[str]:
-    difference = f"{found.difference:+.1f} ± {found.standard_error:.1f}"
+    difference = format_mean(found.difference, found.standard_error, sign="+")
     return [difference, _format_p(found.p_mean), f"{found.wins} : {found.losses}", _format_p(found.p_sign)]
 
 
 def _format_p(value: float) -> str:
     if math.isnan(value):
         return "–"
-    return f"{value:.2g}" if value >= 1e-6 else "< 1e-6"
+    return f"{value:.2g}".removeprefix("0") if value >= _LEAST_PRINTED else f"< {_LEAST_PRINTED}".replace("0.", ".")
+
+
+def _explain_limits(found: list[PairedComparison]) -> str:
+    """Say how small p-values could be, or why there are none; empty if nothing keeps them from being small."""
+    if not found:
+        return ""
+    pairs, repetitions = len(found), max(one.repetitions for one in found)
+    least = find_least_p(repetitions, pairs)
+    if least < _LEAST_PRINTED:
+        return ""
+    numbers = f"{_count(repetitions, 'repetition')} and {_count(pairs, 'comparison')}"
+    hidden = any(math.isnan(one.p_mean) for one in found)
+    return f"With {numbers} no p can be below {_format_p(least)}{', so none is shown' if hidden else ''}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _tabulate_costs(results: Results) -> _Table:

@@ -89,6 +89,7 @@ class Results:
         self.folder = Path(folder)
         self.manifest = manifest
         self._finished: dict[_Key, _Finished] | None = None
+        self._compared: dict[str, dict[_Key, PairedComparison]] = {}
 
     @classmethod
     def create(cls, folder: str | PathLike[str], plan: Plan) -> Self:
@@ -219,6 +220,7 @@ class Results:
             Each measure up to the checkpoints, "seconds" and "policy_seconds", with a row for each repetition.
         """
         self._finished = None
+        self._compared.clear()
         path = self.folder / "blocks" / task.file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,15 +251,19 @@ class Results:
     def compare(self, measure: str) -> dict[_Key, PairedComparison]:
         """Compare the first policy with each other one, over the repetitions that both have.
 
+        p-values are adjusted for all of these comparisons, over policies and settings.
+
         Parameters
         ----------
         measure : str
             A key of `plan.measures`.
 
         """
-        keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies[1:]]
-        pairs = {key: self._pair(measure, *key) for key in keys}
-        return {key: compare(*ends) for key, ends in pairs.items() if len(ends[0])}
+        if measure not in self._compared:
+            keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies[1:]]
+            pairs = {key: self._pair(measure, *key) for key in keys}
+            self._compared[measure] = compare({key: ends for key, ends in pairs.items() if len(ends[0])})
+        return self._compared[measure]
 
     def _pair(self, measure: str, setting: Setting, policy: str) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the sums at the horizon of the first policy and of another, for the repetitions that both have."""
@@ -308,14 +314,19 @@ def write_tables(results: Results) -> None:
 
 
 def make_tables(results: Results) -> dict[str, _Rows]:
-    """Return the rows of each table, by its name."""
+    """Return the rows of each table, by its name; None stands for NaN, such as the error of a single repetition."""
     measures = list(results.plan.measures)
-    return {
+    tables = {
         "summary": [row for measure in measures for row in _list_summaries(results, measure)],
         "ratios": _list_ratios(results),
         "paired": [row for measure in measures for row in _list_comparisons(results, measure)],
         "timing": _list_costs(results),
     }
+    return {name: [_drop_nan(row) for row in rows] for name, rows in tables.items()}
+
+
+def _drop_nan(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in row.items()}
 
 
 def _collect_curves(results: Results) -> _Arrays:

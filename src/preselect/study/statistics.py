@@ -1,13 +1,19 @@
-"""Sums at the horizon, summarised over repetitions, and two policies compared repetition by repetition."""
+"""Sums at the horizon, summarised over repetitions, and pairs of policies compared repetition by repetition."""
 
 import math
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from preselect.context import Floats
 
-_ENOUGH = 30  # repetitions from which on a mean is taken to be normal
+_Key = TypeVar("_Key", bound=Hashable)
+_RESAMPLES = 99_999
+_CHUNK = 100_000  # numbers that are handled at a time
+_ROUNDING = 1e-12  # differences that are equal up to this share of the largest count as equal
+_USEFUL = 0.05  # where no p-value can be as small as this, none is given
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,25 @@ class Summary:
 class PairedComparison:
     """One policy minus another, repetition by repetition, on common random numbers.
 
+    p-values are adjusted by Holm's method for all pairs that are compared together. They are never below 1e-5 times the
+    number of pairs, and NaN where there are too few repetitions for any to be below 0.05 (see `find_least_p`).
+
     Parameters
     ----------
+    repetitions : int
+        How many both policies have.
     difference, standard_error : float
-        Mean of the differences and its standard error.
+        Mean of the differences and its standard error; NaN for the error of a single repetition.
     p_mean : float
-        p-value of the hypothesis that the mean difference is 0, by a normal approximation; NaN below 30 repetitions.
+        p-value of the hypothesis that the mean difference is 0: the larger of that of random sign flips and that of the
+        studentised bootstrap.
     wins, losses : int
         Repetitions in which the first policy has less, and in which it has more.
     p_sign : float
         p-value of the hypothesis that wins and losses are equally likely, by a sign test.
     """
 
+    repetitions: int
     difference: float
     standard_error: float
     p_mean: float
@@ -72,18 +85,111 @@ def summarise(values: Floats) -> Summary:
     )
 
 
-def compare(one: Floats, other: Floats) -> PairedComparison:
-    """Compare two policies' values, given for the same repetitions in the same order."""
-    differences = one - other
-    mean, error = float(differences.mean()), float(standard_error(differences))
-    p_mean = math.nan
-    if len(differences) >= _ENOUGH:
-        p_mean = math.erfc(abs(mean) / error / math.sqrt(2.0)) if error > 0.0 else float(mean == 0.0)
-    wins, losses = int(np.sum(differences < 0.0)), int(np.sum(differences > 0.0))
-    return PairedComparison(mean, error, p_mean, wins, losses, _sign_test(wins, losses))
+def compare(pairs: Mapping[_Key, tuple[Floats, Floats]]) -> dict[_Key, PairedComparison]:
+    """Compare the two policies of each pair; p-values are adjusted for the number of pairs.
+
+    Parameters
+    ----------
+    pairs : mapping
+        Two policies' values, for the same repetitions in the same order, at least one; the same key in the result.
+    """
+    differences = {key: one - other for key, (one, other) in pairs.items()}
+    splits = [(int(np.sum(values < 0.0)), int(np.sum(values > 0.0))) for values in differences.values()]
+    p_mean = _adjust(_test_all(list(differences.values())))
+    p_sign = _adjust(np.array([_sign_test(*split) for split in splits]))
+    return {
+        key: _describe(values, len(pairs), float(p_mean[i]), splits[i], float(p_sign[i]))
+        for i, (key, values) in enumerate(differences.items())
+    }
+
+
+def _describe(
+    differences: Floats, pairs: int, p_mean: float, split: tuple[int, int], p_sign: float
+) -> PairedComparison:
+    mean, error, repetitions = float(differences.mean()), float(standard_error(differences)), len(differences)
+    if find_least_p(repetitions, pairs) > _USEFUL:
+        p_mean = p_sign = math.nan
+    return PairedComparison(repetitions, mean, error, p_mean, *split, p_sign)
+
+
+def find_least_p(repetitions: int, pairs: int) -> float:
+    """Return the smallest p-value that is possible: that of differences which all have the same sign.
+
+    Parameters
+    ----------
+    repetitions : int
+        Repetitions that are compared.
+    pairs : int
+        Pairs that are compared together.
+
+    >>> find_least_p(repetitions=10, pairs=5)
+    0.009765625
+    """
+    return min(1.0, pairs * max(2.0 ** (1 - repetitions), 2.0 / (_RESAMPLES + 1)))
+
+
+def _adjust(p: Floats) -> Floats:
+    """Adjust p-values by Holm's method: the smallest is multiplied by their number, the next by one less, and so on."""
+    order = np.argsort(p)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def _test_all(differences: list[Floats]) -> Floats:
+    """Return the p-value of the mean of each array; arrays of the same length share their random numbers."""
+    p = np.ones(len(differences))
+    for length in {len(values) for values in differences}:
+        columns = [i for i, values in enumerate(differences) if len(values) == length]
+        p[columns] = _compute_p_values(np.column_stack([differences[i] for i in columns]))
+    return p
+
+
+def _compute_p_values(differences: Floats, resamples: int = _RESAMPLES) -> Floats:
+    """Return the p-value of the hypothesis that the mean is 0, for each column; rows are repetitions.
+
+    It is the larger of two. Random sign flips are exact where differences are symmetric, however heavy their tails, and
+    reject too often where they are skew. The equal-tailed studentised bootstrap allows for skewness, and rejects too
+    often where tails are heavy. The random numbers are the same in every call.
+    """
+    largest = np.abs(differences).max(axis=0)
+    scaled = differences / np.where(largest > 0.0, largest, 1.0)
+    mean = scaled.mean(axis=0)
+    centred = np.where(np.abs(scaled - mean) > _ROUNDING, scaled - mean, 0.0)
+    squared = centred**2
+    t, extreme = _studentise(mean, squared.mean(axis=0)), np.abs(mean) - _ROUNDING
+    room = _ROUNDING * np.abs(t)
+    counts = np.zeros((3, len(t)), dtype=np.int64)
+    for signs, weights in _draw(len(scaled), len(t), resamples):
+        means = weights @ centred
+        resampled = _studentise(means, weights @ squared - means**2)
+        found = np.abs(signs @ scaled) >= extreme, resampled >= t - room, resampled <= t + room
+        counts += np.sum(found, axis=1)
+    flipped, tail = counts[0] + 1, counts[1:].min(axis=0) + 1
+    p: Floats = np.minimum(np.maximum(flipped, 2 * tail) / (resamples + 1), 1.0)
+    return p
+
+
+def _studentise(mean: Floats, variance: Floats) -> Floats:
+    """Return the t statistic, up to a factor that depends on the number of repetitions only."""
+    t: Floats = mean / np.sqrt(np.maximum(variance, _ROUNDING**2))
+    return t
+
+
+def _draw(repetitions: int, columns: int, resamples: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield weights that make a mean of repetitions, a row for each resample: of sign flips and of the bootstrap."""
+    generator = np.random.default_rng(0)
+    rows = max(1, _CHUNK // max(repetitions, columns))
+    for first in range(0, resamples, rows):
+        shape = (min(rows, resamples - first), repetitions)
+        signs = 2.0 * generator.integers(2, size=shape, dtype=np.int8) - 1.0
+        drawn = generator.integers(repetitions, size=shape) + repetitions * np.arange(shape[0])[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=signs.size).reshape(shape)
+        yield signs / repetitions, counts / repetitions
 
 
 def _sign_test(wins: int, losses: int) -> float:
-    """Return the probability of a split at least as uneven if wins and losses are equally likely."""
+    """Return the probability of a split at least as uneven if wins and losses are equally likely; at least 1e-5."""
     rounds, few = wins + losses, min(wins, losses)
-    return min(1.0, 2 * sum(math.comb(rounds, i) for i in range(few + 1)) / (1 << rounds))
+    p = 2 * sum(math.comb(rounds, i) for i in range(few + 1)) / (1 << rounds)
+    return min(1.0, max(p, 1.0 / (_RESAMPLES + 1)))
