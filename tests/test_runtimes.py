@@ -117,6 +117,27 @@ def test_races_are_won_by_the_fastest_that_solves(toy_scenario):
         )
 
 
+@pytest.mark.parametrize("charge", [False, True])
+def test_a_race_is_told_as_won_if_and_only_if_it_is_counted_as_won(toy_scenario, charge):
+    """On one instance features take 99 of 100 s, so that an algorithm that needs 2 s comes too late."""
+    data = Scenario.read(toy_scenario)
+    races, policy, late = RaceReplay(data, charge=charge, seed=0), Random(seed=0), 0
+    for _ in range(8):
+        decision = policy.select(races.context(), 2)
+        i = int(races.truth()[0])
+        cost = float(races.measure(races.truth()[None], decision.arms[None])["par10"][0])
+        outcome = races.outcome(decision)
+        assert isinstance(outcome, Winner) == (cost < 1000.0)
+        late += bool(data.solved[i, decision.arms].any()) and cost == 1000.0
+        if isinstance(outcome, Winner):
+            features = 10.0 if charge else 0.0
+            assert cost == data.times[i, outcome.arm] + features
+            assert outcome.after == pytest.approx(data.times[i, outcome.arm] / (100.0 - features))
+        else:
+            assert outcome == NoWinner(after=1.0)
+    assert late == charge
+
+
 def test_time_for_features_counts_against_the_cutoff(toy_scenario):
     data = Scenario.read(toy_scenario)
     costs = data.charged_costs

@@ -15,7 +15,7 @@ class RaceReplay:
 
     The features are those of `Preselector`: (arm's features, arm's identity) ⊗ (1, instance's features). Features are
     scaled by the instances seen so far, and missing ones count as the mean. If no chosen algorithm solves the instance,
-    there is no winner. Ties are broken at random.
+    there is no winner. Ties are broken at random. An outcome says after which share of its time limit the race ended.
 
     Parameters
     ----------
@@ -23,7 +23,8 @@ class RaceReplay:
         What every algorithm did on every instance.
     charge : bool, default True
         Whether the time to compute an instance's features is added to the time of its race, and counts against the
-        cutoff, as it does in practice.
+        cutoff, as it does in practice. The limit of a race is then what the features leave of the cutoff: an algorithm
+        that would need longer does not win.
     seed : int or SeedSequence, default 0
         Decides the order of the instances, and between equal algorithms.
     """
@@ -37,6 +38,8 @@ class RaceReplay:
         self._arms = _make_arm_features(scenario)
         self._round = -1
         self._costs = scenario.charged_costs if charge else scenario.costs
+        self._solved = scenario.charged_solved if charge else scenario.solved
+        self._limits = np.maximum(scenario.cutoff - scenario.feature_costs * charge, np.finfo(np.float64).tiny)
         self._is_timed = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
         self._virtual_best = scenario.costs.min(axis=1)
         self.d = self.count_features(scenario)
@@ -67,13 +70,13 @@ class RaceReplay:
         return StructuredContext(self._arms, context)
 
     def outcome(self, decision: Decision) -> Outcome:
-        """The best of the chosen algorithms that solve the instance, and after which share of the cutoff it did."""
+        """The best of the chosen algorithms that solve the instance, and after which share of the limit it did."""
         scenario, i = self.scenario, self._instance
-        arms = decision.arms[scenario.solved[i, decision.arms]]
+        arms = decision.arms[self._solved[i, decision.arms]]
         if not len(arms):
             return NoWinner(1.0 if self._is_timed else None)
         winner = arms[np.lexsort((self._lots[i, arms], scenario.ranks[i, arms]))[0]]
-        return Winner(winner, scenario.times[i, winner] / scenario.cutoff if self._is_timed else None)
+        return Winner(winner, scenario.times[i, winner] / self._limits[i] if self._is_timed else None)
 
     def truth(self) -> Floats:
         """The position of the instance in the scenario."""

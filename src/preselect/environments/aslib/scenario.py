@@ -162,10 +162,18 @@ class Scenario:
         """Cost of each run if it starts only after the instance's features have been computed."""
         if self.quality:
             return self.costs
-        times = self.times + self.feature_costs[:, None]
-        costs = par10(times, self.solved & (times <= self.cutoff), self.cutoff)
+        costs = par10(self.times + self.feature_costs[:, None], self.charged_solved, self.cutoff)
         costs.setflags(write=False)
         return costs
+
+    @cached_property
+    def charged_solved(self) -> NDArray[np.bool_]:
+        """Whether each run solves its instance before the cutoff if it starts only after the features."""
+        if self.quality:
+            return self.solved
+        solved: NDArray[np.bool_] = self.solved & (self.times + self.feature_costs[:, None] <= self.cutoff)
+        solved.setflags(write=False)
+        return solved
 
     def order(self, instance: int, among: ArrayLike | None = None) -> Integers:
         """The algorithms that solve an instance, best first; equal ones stay in the given order.
