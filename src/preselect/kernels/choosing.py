@@ -14,15 +14,16 @@ from preselect.compiling import fused, helper, inlined, reordered
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, Booleans, Floats, Integers, Matrix
 
 _FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba
+_UNDERFLOW = 1e-290  # above the squares that lose digits or vanish
 
 _Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
 
 
 @reordered
 def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
-    """x_i'y and x_i'x_i."""
+    """x_i'y and x_i'x_i, the latter never too small: the upper bounds of widths rest on it."""
     total = 0.0
-    square = 0.0
+    square = _UNDERFLOW
     for j in range(y.shape[0]):
         x = np.float64(X[i, j])
         total += x * y[j]
@@ -32,8 +33,8 @@ def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
 
 @reordered
 def _square_of_difference(X: Matrix, i: int, b: int) -> float:
-    """(x_i - x_b)'(x_i - x_b)."""
-    square = 0.0
+    """(x_i - x_b)'(x_i - x_b), never too small."""
+    square = _UNDERFLOW
     for a in range(X.shape[1]):
         x = np.float64(X[i, a]) - np.float64(X[b, a])
         square += x * x
@@ -71,17 +72,28 @@ def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
 
 @reordered
 def _largest_eigenvalue_bound(Sigma: Floats) -> float:
-    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding."""
+    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
+
+    Of Sigma over its largest diagonal entry, which no other entry exceeds, because squares of the entries themselves
+    may overflow or vanish.
+    """
     d = Sigma.shape[0]
+    scale = 0.0
     trace = 0.0
+    for a in range(d):
+        scale = max(scale, Sigma[a, a])
+        trace += Sigma[a, a]
+    if not scale > _UNDERFLOW:
+        return max(trace, 0.0) * (1.0 + 1e-6)
+    inverse = 1.0 / scale
     square = 0.0
     for a in range(d):
-        trace += Sigma[a, a]
         for b in range(d):
-            square += Sigma[a, b] * Sigma[a, b]
-    mean = trace / d
+            entry = Sigma[a, b] * inverse
+            square += entry * entry
+    mean = trace / d * inverse
     variance = max(square / d - mean * mean, 1e-12 * square / d)
-    return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6))
+    return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6) * scale)
 
 
 @helper
@@ -171,11 +183,11 @@ def _bound_widths(Sigma: Floats, beta: float, form: int, largest_square: float, 
 
 @helper
 def _prune(u: float, square: float, least: float, line: _Line) -> bool:
-    """Whether an arm cannot reach the score `least`, by the upper bound of its width."""
+    """Whether an arm cannot reach the score `least`, by the upper bound of its width; never if that is not finite."""
     bound, shift, largest, widest, slope = line
-    if not u + widest >= least:
+    if u + widest < least:
         return True
-    return not u + widest - slope * (largest - shift - bound * math.sqrt(square)) >= least
+    return u + widest - slope * (largest - shift - bound * math.sqrt(square)) < least
 
 
 @inlined
@@ -225,7 +237,7 @@ def _fill(
         u, square = scratch[0, i], scratch[1, i]
         if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or _prune(u, square, least, line):
             continue
-        if leader < 0 or u + line[0] * math.sqrt(_square_of_difference(X, i, leader)) >= least:
+        if leader < 0 or not u + line[0] * math.sqrt(_square_of_difference(X, i, leader)) < least:
             width = _width(X, i, leader, Sigma, beta, form, x)
             finite &= math.isfinite(width)
             best_out = max(best_out, _place(i, u + width, width, arms, bounds, k))

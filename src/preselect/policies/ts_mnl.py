@@ -93,7 +93,7 @@ class TSMNL(LinearPolicy):
     def _draw_theta(self, draws: int) -> Floats:
         """Draw theta from the posterior, once for each row returned."""
         steps, belief = draws * self.steps, self.estimate
-        normal = self._generator.standard_normal((steps, self.d)) @ np.linalg.cholesky(belief.P).T
+        normal = belief.draw_deviations(steps, self._generator)
         proposals = belief.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
         chances = np.log(self._generator.random(steps))
         drawn = np.empty((draws, self.d))

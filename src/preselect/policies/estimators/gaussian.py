@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.context import Context, Floats, Integers
+from preselect.errors import InputError
 from preselect.kernels import learning
-from preselect.kernels.types import OK
 from preselect.policies.estimators.estimator import Estimator, spread
 
-_JITTER = 1e-10  # arms may be equal, and their covariance singular
+_LEAST_PRECISION = 1e-300
+_JITTER = 1e-12  # of a variance; far more than rounding, far less than matters
 
 
 class Gaussian(Estimator):
@@ -23,6 +27,11 @@ class Gaussian(Estimator):
     def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike) -> None:
         super().__init__(d)
         self.prior = np.stack((spread(mean, "mean", d), spread(precision, "precision", d, above=0.0)))
+        if self.prior[1].min() < _LEAST_PRECISION:
+            raise InputError(
+                f"precision goes down to {self.prior[1].min():.3g}, of which the inverse, a variance, overflows; "
+                f"use at least {_LEAST_PRECISION:g}"
+            )
         self.theta[:] = self.prior[0]
         np.fill_diagonal(self.A, self.prior[1])
         np.fill_diagonal(self.P, 1.0 / self.prior[1])
@@ -36,13 +45,26 @@ class Gaussian(Estimator):
 
         Draws utilities if there are fewer arms than features, otherwise theta; the distribution is the same.
         """
-        n = len(u)
-        if n < self.d:
+        deviations = self._draw_few(context, len(u), draws, generator) if len(u) < self.d else None
+        if deviations is None:
+            deviations = context.utilities(self.draw_deviations(draws, generator))
+        return u[:, None] + deviations
+
+    def draw_deviations(self, draws: int, generator: np.random.Generator) -> Floats:
+        """Draw theta from the belief, less its mean: draws x d."""
+        try:
+            root = np.linalg.cholesky(self.P)
+        except np.linalg.LinAlgError:
+            root = _find_root(self.P)
+        return generator.standard_normal((draws, self.d)) @ root.T
+
+    def _draw_few(self, context: Context, n: int, draws: int, generator: np.random.Generator) -> Floats | None:
+        """Draw utilities from their n x n covariance, less their means; None if it overflows where they do not."""
+        with np.errstate(over="ignore", invalid="ignore"):
             covariance = context.covariance(self.P)
-            covariance[np.diag_indices(n)] += _JITTER * covariance.trace() / n
-            return u[:, None] + np.linalg.cholesky(covariance) @ generator.standard_normal((n, draws))
-        thetas = generator.standard_normal((draws, self.d)) @ np.linalg.cholesky(self.P).T
-        return u[:, None] + context.utilities(thetas)
+        if not np.isfinite(covariance).all():
+            return None
+        return _find_root(covariance) @ generator.standard_normal((n, draws))
 
 
 class Gram(Estimator):
@@ -59,15 +81,44 @@ class Gram(Estimator):
         np.fill_diagonal(self.inverse, 1.0 / precision)
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
-        learning.gain_gram(rows, self.G, self.inverse)  # rows whose squares overflow are left out
-        return OK
+        return learning.gain_gram(rows, self.G, self.inverse)
 
     def refresh(self) -> None:
         """Recompute the inverse."""
         _invert(self.G, self.inverse)
+
+    @contextmanager
+    def undo_on_error(self) -> Iterator[None]:
+        """Take back what was learnt inside if it ends in an InputError, so that an outcome is never learnt by half."""
+        before = self.block.copy()
+        try:
+            yield
+        except InputError:
+            self.block[:] = before
+            raise
 
 
 def _invert(A: Floats, P: Floats) -> None:
     """P = inv(A), symmetric."""
     inverse = np.linalg.inv(A)
     P[:] = 0.5 * (inverse + inverse.T)
+
+
+def _find_root(S: Floats) -> Floats:
+    """Return a matrix R with RR' = S, for S positive semidefinite up to rounding: arms may be equal, or zero.
+
+    S is scaled to a diagonal of ones, so that small entries matter as much as large ones, and those get a little more:
+    Cholesky's method then succeeds, and its result hardly depends on rounding. Where rounding is worse than that, which
+    takes a very badly conditioned S, the root is that of the eigenvalues.
+    """
+    scale = np.sqrt(np.maximum(S.diagonal(), 0.0))
+    over = np.where(scale > 0.0, scale, 1.0)
+    correlations = S / over / over[:, None]
+    np.fill_diagonal(correlations, 1.0 + _JITTER)
+    root: Floats
+    try:
+        root = scale[:, None] * np.linalg.cholesky(correlations)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(correlations)
+        root = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
