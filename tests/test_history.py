@@ -4,8 +4,9 @@ import fidelity
 import numpy as np
 import pytest
 
-from preselect import TSMNL, UCBMNL, CoLSTIM, EpochGreedy, Winner, model
+from preselect import TSMNL, UCBMNL, CoLSTIM, Decision, EpochGreedy, InputError, Winner, model
 from preselect.kernels import history
+from preselect.kernels.types import NOT_FINITE
 
 
 class LiteralUCBMNL(fidelity.LiteralBelief):
@@ -35,34 +36,70 @@ def test_ucb_mnl_is_its_source(outcome):
 
 
 class LiteralCoLSTIM(fidelity.LiteralBelief):
-    """Bengs, Saha and Hüllermeier 2022, Algorithm 1, with k - 1 competitors."""
+    """Bengs, Saha and Hüllermeier 2022, Algorithm 1, with k - 1 competitors; lines by their numbers.
 
-    def __init__(self, d, seed, c_1, threshold):
+    c_1, C_thresh and p_t are numbers or functions of t.
+    """
+
+    def __init__(self, d, seed, c_1, C_thresh, p):
         super().__init__(d)
-        self.generator, self.c_1, self.threshold, self.M = np.random.default_rng(seed), c_1, threshold, np.eye(d)
+        self.generator, self.inputs = np.random.default_rng(seed), (c_1, C_thresh, p)
+        self.M, self.t, self.B = np.eye(d), 1, []
 
     def select(self, X, k):
-        e = np.minimum(self.threshold, np.maximum(-self.threshold, self.generator.gumbel(size=len(X))))
-        i = int(np.argmax(X @ self.theta + e * self.norms(X, self.M)))
-        toughness = (X - X[i]) @ self.theta + self.c_1 * self.norms(X - X[i], self.M)
-        toughness[i] = -np.inf
-        return [i, *self.top(toughness, k - 1)]
+        c_1, C_thresh, p_t = (value(self.t) if callable(value) else value for value in self.inputs)
+        B_t = 1 if p_t >= 1 else int(self.generator.random() < p_t)  # line 7: Ber(p_t)
+        e = [self.generator.gumbel() for _ in (X if B_t == 1 else [0])]  # lines 8 to 12: one for each arm, or for all
+        e = e if B_t == 1 else e * len(X)
+        e = np.array([min(C_thresh, max(-C_thresh, e_i)) for e_i in e])  # line 13
+        i_t = int(np.argmax(X @ self.theta + e * self.norms(X, self.M)))  # line 14
+        z = X - X[i_t]
+        toughness = z @ self.theta + c_1 * self.norms(z, self.M)  # line 15
+        toughness[i_t] = -np.inf
+        self.B.append(B_t)
+        return [i_t, *self.top(toughness, k - 1)]
 
     def learn(self, sigma, X_S):
         self.outcomes.append((sigma, X_S))
-        self.theta, self.A = self.maximum_likelihood()
+        self.theta, self.A = self.maximum_likelihood()  # line 6 of the next round
         running = list(range(len(X_S)))
         for winner in sigma:
             running.remove(winner)
             for loser in running:
                 z = X_S[winner] - X_S[loser]
-                self.M = self.M + np.outer(z, z)
+                self.M = self.M + np.outer(z, z)  # line 16
+        self.t += 1
 
 
 @pytest.mark.parametrize("outcome", fidelity.OUTCOMES)
 def test_colstim_is_its_source(outcome):
-    policy = CoLSTIM(d=4, c_1=0.6, threshold=1.2, seed=3)
-    fidelity.agree(policy, LiteralCoLSTIM(4, 3, 0.6, 1.2), outcome, rounds=25, compare=("theta", "M"))
+    policy = CoLSTIM(d=4, c_1=0.6, threshold=1.2, p=0.5, seed=3)
+    source = LiteralCoLSTIM(4, 3, 0.6, 1.2, 0.5)
+    fidelity.agree(policy, source, outcome, rounds=25, compare=("theta", "M"))
+    assert 5 < sum(source.B) < 20  # both kinds of perturbation are played
+
+
+def test_colstim_has_its_sources_schedules_by_default():
+    """With one feature p_t is below 1 from the start; with three it is 1 for hundreds of rounds."""
+    for d, rounds in ((1, 40), (3, 15)):
+        root = lambda t, d=d: np.sqrt(d * np.log(t + 1))  # noqa: E731
+        source = LiteralCoLSTIM(d, 8, root, root, lambda t, d=d: d * np.log(d * (t + 1)) / np.sqrt(t))
+        fidelity.agree(CoLSTIM(d=d, seed=8), source, "winner", rounds=rounds, d=d, compare=("theta", "M"))
+        assert 5 < sum(source.B) < 35 if d == 1 else all(source.B)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_a_shared_perturbation_never_lets_the_middle_arm_lead(p):
+    """With theta = 0 and norms 1, 2, 3 the sign of a shared perturbation decides: the longest arm or the shortest."""
+    policy = CoLSTIM(d=3, p=p, threshold=50.0, seed=5)
+    leads = np.zeros(3)
+    for _ in range(4000):
+        leads[policy.select(np.diag([1.0, 2.0, 3.0]), 2).arms[0]] += 1 / 4000
+    e = np.random.default_rng(0).gumbel(size=(200_000, 3)) * [1.0, 2.0, 3.0]
+    apart = np.bincount(e.argmax(axis=1), minlength=3) / 200_000
+    shared = np.array([np.exp(-1), 0.0, 1 - np.exp(-1)])  # a Gumbel number is negative with probability 1/e
+    np.testing.assert_allclose(leads, p * apart + (1 - p) * shared, atol=4 * np.sqrt(0.25 / 4000))
+    assert (leads[1] == 0.0) == (p == 0.0)
 
 
 def test_colstim_for_two_arms_is_a_duel_under_the_logistic_model():
@@ -129,6 +166,14 @@ def test_ts_mnl_draws_from_the_posterior_itself():
     assert abs(gaussian_mean - mean) > 3 * tolerance
 
 
+def test_ts_mnl_corrects_for_the_tails_of_its_proposals_in_many_dimensions():
+    """Without outcomes the posterior is the prior: |theta|^2 has mean d and variance 2 d, whatever is proposed."""
+    policy = TSMNL(d=6, seed=0)
+    squares = (policy._draw_theta(4000) ** 2).sum(axis=1)
+    assert squares.mean() == pytest.approx(6.0, abs=0.25)  # 4000 draws, hardly correlated: the error is about 0.06
+    assert squares.var() == pytest.approx(12.0, abs=2.0)
+
+
 def test_ts_mnl_takes_the_top_k_of_its_draw():
     policy = TSMNL(d=3, seed=2)
     generator = np.random.default_rng(1)
@@ -161,3 +206,47 @@ def test_refitting_less_often_learns_the_same_in_the_end():
         for policy in (always, seldom):
             policy.learn(decision, Winner(decision.arms[0]))
     np.testing.assert_allclose(always.theta, seldom.theta, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [UCBMNL, CoLSTIM])
+@pytest.mark.parametrize("failing", ["Gram matrix", "likelihood"])
+def test_an_outcome_is_learnt_by_both_estimators_or_by_none(make, failing, monkeypatch):
+    """The squares of these rows overflow, and the likelihood takes them all the same; then the other way round."""
+    policy = make(d=2, seed=0)
+    decision = policy.select([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], 2)
+    policy.learn(decision, Winner(decision.arms[0]))
+    before = {name: value.copy() for name, value in policy._arrays().items()}
+    rows = np.array([[1e154, 0.0], [-1e154, 1e154]] if failing == "Gram matrix" else [[1.0, 0.0], [0.0, 2.0]])
+    with monkeypatch.context() as patch:
+        if failing == "likelihood":
+            patch.setattr(policy.estimate, "learn", lambda *_: NOT_FINITE)
+        with pytest.raises(InputError, match="nothing was learnt; scale the features"):
+            policy.learn(Decision(np.arange(2), np.zeros(4), rows, np.arange(2), 2), Winner(1))
+    assert policy.observations == 1
+    for name, value in policy._arrays().items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+    policy.learn(decision, Winner(decision.arms[1]))  # and it goes on
+    assert policy.observations == policy.estimate.outcomes == 2
+
+
+@pytest.mark.parametrize("make", [UCBMNL, CoLSTIM, TSMNL])
+def test_rows_that_cannot_be_fitted_are_refused_before_the_fit_is_due(make):
+    policy = make(d=2, every=4, seed=0)
+    decision = policy.select([[1.0, 0.0], [0.0, 1.0]], 2)
+    huge = Decision(np.arange(2), np.zeros(4), np.array([[1e160, 0.0], [0.0, 1.0]]), np.arange(2), 2)
+    policy.learn(decision, Winner(0))
+    with pytest.raises(InputError, match="nothing was learnt"):
+        policy.learn(huge, Winner(1))
+    for _ in range(7):
+        policy.learn(decision, Winner(0))
+    assert policy.theta[0] > 0.5
+    assert policy.observations == policy.estimate.outcomes == 8
+
+
+def test_trying_an_outcome_early_does_not_move_the_estimate_before_its_time():
+    policy = UCBMNL(d=2, every=3, seed=0)
+    for size in (1.0, 10.0):
+        policy.learn(policy.select([[size, 0.0], [0.0, size]], 2), Winner(0))
+        np.testing.assert_array_equal(policy.theta, [0.0, 0.0])
+    policy.learn(policy.select([[1.0, 0.0], [0.0, 1.0]], 2), Winner(0))
+    assert policy.theta[0] > 0.0

@@ -31,7 +31,7 @@ class LiteralOFUMNL(fidelity.LiteralBelief):
                 + 2
                 + np.sqrt(6) * 7 / 6 * eta * d * np.log(1 + (t + 1) / (2 * lam))
             )
-            + 4 * lam
+            + lam * (2 * self.bound)**2  # lambda |w - w_1|^2, both in the ball; their 4 lambda has bound = 1
         )  # fmt: skip
 
     def learn(self, sigma, X_S):
@@ -70,3 +70,11 @@ def test_the_constants_are_the_papers():
     assert policy.eta == pytest.approx(0.5 * np.log(3) + 2)
     assert policy.A[0, 0] == pytest.approx(84 * np.sqrt(2) * policy.eta * 4)
     assert policy._width()[1] == policy.radius(1)
+
+
+@pytest.mark.parametrize("bound", [0.5, 1.0, 3.0])
+def test_the_radius_is_the_papers_and_grows_with_the_ball(bound):
+    policy, source = OFUMNL(d=4, K=3, bound=bound, seed=0), LiteralOFUMNL(4, 3, 0.0, 1.0, bound, 0.05)
+    source.lam = policy.A[0, 0]
+    for source.t in (1, 10, 1000):
+        assert policy.radius(source.t) == pytest.approx(source.beta(), rel=1e-12)

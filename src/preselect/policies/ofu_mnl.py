@@ -45,7 +45,7 @@ class OFUMNL(LinearPolicy):
 
     that is, a step to w_t + eta inv(H_t + eta G(w_t)) g(w_t) and, if need be, a projection. H starts at lambda I.
     Constants of their paper: eta = log(K + 1) / 2 + bound + 1, lambda = 84 sqrt(2) eta d, and beta_t of `radius`. They
-    are made for a proof and explore for a very long time.
+    are made for a proof and explore for a very long time. The paper prints eta and beta_t for bound = 1.
 
     Adapted: their customer may choose nothing (an outside option) and items have revenues; here one of the k arms wins,
     so there are K outcomes where they have K + 1, and all revenues are equal, for which their best assortment is the
@@ -96,20 +96,23 @@ class OFUMNL(LinearPolicy):
         self.precision = None if precision is None else number(precision, "precision", above=0.0)
         self.scale = number(scale, "scale", least=0.0)
         self.delta = number(delta, "delta", above=0.0, most=1.0)
-        limit = math.sqrt(self.d) if self.bound is None else self.bound
-        self.eta = 0.5 * math.log(self.K) + limit + 1.0
+        self._limit = math.sqrt(self.d) if self.bound is None else self.bound
+        self.eta = 0.5 * math.log(self.K) + self._limit + 1.0
         self._lambda = 84.0 * math.sqrt(2.0) * self.eta * self.d if self.precision is None else self.precision
-        self.estimate = _MirrorDescent(self.d, precision=self._lambda, eta=self.eta, limit=limit)
+        self.estimate = _MirrorDescent(self.d, precision=self._lambda, eta=self.eta, limit=self._limit)
 
     def radius(self, t: int) -> float:
-        """Return beta_t, the radius of the confidence set after t - 1 outcomes (Lemma 1)."""
+        """Return beta_t, the radius of the confidence set after t - 1 outcomes (Lemma 1).
+
+        Its last term bounds lambda |w - w_1|^2 over two points of the ball; with bound = 1 it is their 4 lambda.
+        """
         log_term = math.log(2.0 * math.sqrt(1.0 + 2.0 * t) / self.delta)
         lam, eta = self._lambda, self.eta
         first = (3.0 * math.log(1.0 + self.K * t) + 3.0) * (
             17.0 / 16.0 * lam + 2.0 * math.sqrt(lam) * log_term + 16.0 * log_term**2
         )
         second = math.sqrt(6.0) * 7.0 / 6.0 * eta * self.d * math.log(1.0 + (t + 1.0) / (2.0 * lam))
-        return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam)
+        return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam * self._limit**2)
 
     def _width(self) -> Width:
         return self.estimate.P, self.scale * self.radius(self.observations + 1), PLAIN

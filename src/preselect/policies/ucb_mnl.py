@@ -28,7 +28,9 @@ class UCBMNL(LinearPolicy):
     d : int
         Number of joint features of an arm.
     kappa : float, default 0.5
-        Lower bound of p_i p_0, above 0: the smaller, the wider the bounds.
+        Lower bound of p_i p_0, above 0: the smaller, the wider the bounds. The default is that of Oh's own code
+        (published with Lee and Oh 2024), although p_i p_0 cannot exceed 1/4: no kappa for which the theorem holds makes
+        bounds as narrow.
     precision : float, default 1.0
         What V starts with, and the precision of the prior around 0 that regularises the likelihood; above 0.
     every : int, default 1
@@ -75,5 +77,6 @@ class UCBMNL(LinearPolicy):
         return self._gram.inverse, alpha, PLAIN
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
-        super()._observe(rows, ranking, t)
-        update(self._gram, rows, ranking, t)
+        with self._gram.undo_on_error():
+            update(self._gram, rows, ranking, t)
+            super()._observe(rows, ranking, t)

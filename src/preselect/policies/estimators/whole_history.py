@@ -22,13 +22,15 @@ class WholeHistory(Gaussian):
 
     Without the prior N(mean, 1 / precision) there would be no maximum in the first rounds. Newton's method starts from
     the last estimate; a round costs O(t k d^2) and memory grows with every outcome, which is what these methods need.
-    With `every` above 1 the estimate is recomputed only after that many outcomes.
+    With `every` above 1 the estimate is recomputed only after that many outcomes. An outcome whose features are larger
+    than any before is tried at once, all the same: one from which no finite estimate follows has to be refused, because
+    no later outcome could be learnt from after it.
     """
 
     def __init__(self, d: int, *, mean: ArrayLike = 0.0, precision: ArrayLike, every: int) -> None:
         super().__init__(d, mean=mean, precision=precision)
         self.every = integer(every, "every", 1)
-        self.outcomes, self._rows = 0, 0
+        self.outcomes, self._rows, self._largest = 0, 0, 0.0
         self._history = np.empty((0, d))  # the ranked rows of all outcomes, with room for more, as in the next two
         self._sizes, self._lengths = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
@@ -52,17 +54,30 @@ class WholeHistory(Gaussian):
         self._make_room(k)
         self._history[self._rows : self._rows + k] = likelihood.rank_rows(rows, ranking)
         self._sizes[outcome], self._lengths[outcome] = k, len(ranking)
-        if (outcome + 1) % self.every == 0 and self._fit(outcome + 1) < 0:
+        if not self._fit(outcome + 1, float(np.abs(rows).max())):
             return NOT_FINITE
         self._rows += k
         self.outcomes += 1
         return OK
 
-    def _fit(self, outcomes: int) -> int:
-        """Maximise over the first outcomes; return the steps taken, -1 if there is no finite maximum."""
-        return history.maximise_posterior(
-            self._history, self._sizes, self._lengths, outcomes, self.prior, _TOLERANCE, _MOST_STEPS, self.block
+    def _fit(self, outcomes: int, largest: float) -> bool:
+        """Maximise over the first outcomes if it is due, or only try to; whether a finite estimate follows."""
+        due = outcomes % self.every == 0
+        if not due and largest <= self._largest:
+            return True
+        steps = history.maximise_posterior(
+            self._history,
+            self._sizes,
+            self._lengths,
+            outcomes,
+            self.prior,
+            _TOLERANCE,
+            _MOST_STEPS,
+            self.block if due else self.block.copy(),
         )
+        if steps >= 0:
+            self._largest = max(self._largest, largest)
+        return steps >= 0
 
     def _make_room(self, k: int) -> None:
         """Make room for one more outcome with k rows, by doubling."""
@@ -85,7 +100,7 @@ class WholeHistory(Gaussian):
         if history.ndim != 2 or history.shape[1] != self.d or sizes.sum() != len(history) or len(sizes) != len(lengths):
             raise ValueError(f"history has shape {history.shape}, sizes {sizes.shape} and lengths {lengths.shape}")
         self._history, self._sizes, self._lengths = history, sizes, lengths
-        self._rows, self.outcomes = len(history), len(sizes)
+        self._rows, self.outcomes, self._largest = len(history), len(sizes), float(np.abs(history).max(initial=0.0))
         super().restore(arrays)
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
