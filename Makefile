@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: help demo test soak coverage lint bench clean
+.PHONY: help demo test soak mutants coverage lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,8 +14,11 @@ demo: $(VENV)/ready  ## a small synthetic study and a small learning race; about
 test: $(VENV)/ready  ## all tests but the long ones; about 4 minutes
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
-soak: $(VENV)/ready  ## the long tests: kill loops, many random examples; at most 30 minutes
+soak: $(VENV)/ready mutants  ## the long tests: mutants, kill loops, many random examples; at most 30 minutes
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile soak
+
+mutants: $(VENV)/ready  ## defining lines made wrong, one at a time: a test has to notice each; about 5 minutes
+	$(RUN) tests/mutants.py
 
 coverage: $(VENV)/ready  ## branch coverage of the tests
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal --cov=preselect --cov-branch --cov-report=term:skip-covered

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect import Newton, Thompson
+from preselect import Newton, Thompson, Winner
 from preselect.kernels import choosing
 
 EVERY = np.empty(0, dtype=np.bool_)
@@ -48,3 +48,22 @@ def test_arms_that_are_good_or_bad_together_do_not_fill_the_set(make):
     assert 3 in covered.arms
     best = Newton(d=2, beta=0.0, seed=0, **prior).select(X, 2)
     assert best.arms.tolist() == [0, 1]
+
+
+def test_the_set_hardly_depends_on_the_draws():
+    """The fourth arm is the best in half of all draws: two draws would often miss that, and 64 do not."""
+    X = np.array([[1.0, 0.0], [0.99, 0.0], [0.98, 0.0], [0.9, 1.0]])
+    for seed in range(40):
+        covered = Newton(d=2, choose="cover", mean=[1.0, 0.0], precision=[1e4, 1.0], seed=seed).select(X, 2)
+        assert 3 in covered.arms
+
+
+def test_beta_plays_no_part_in_covering():
+    generator = np.random.default_rng(0)
+    cautious, bold = (Newton(d=3, beta=beta, choose="cover", seed=0) for beta in (0.1, 50.0))
+    for _ in range(20):
+        X = generator.normal(size=(8, 3))
+        one, other = cautious.select(X, 3), bold.select(X, 3)
+        assert one.arms.tolist() == other.arms.tolist()
+        for policy in (cautious, bold):
+            policy.learn(one, Winner(one.arms[1]))

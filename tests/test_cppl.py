@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from literal import LiteralCPPL
 
-from preselect import CPPL, Decision, InputError, OneHot, Ranking, Winner, model
+from preselect import CPPL, Decision, EpsilonGreedy, InputError, MaxTheta, OneHot, Ranking, Winner, model
 
 
 @pytest.mark.parametrize("feedback", ["winner", "ranking", "top-2"])
@@ -142,6 +142,20 @@ def test_arms_that_differ_by_rounding_only_are_tied_however_they_are_shown(theta
             plain.learn(other, Winner(one.arms[1]))
         chosen |= set(plain.select(shown, 3).arms.tolist())
     assert chosen == set(range(10))
+
+
+def test_of_two_arms_that_differ_by_rounding_only_either_may_be_chosen():
+    X = np.array([[1.0, 0.0], [1.0 - 5e-13, 0.0]])  # nothing was learnt, so there are no widths beside that
+    chosen = {int(CPPL(d=2, theta_0=1.0, seed=seed).select(X, 1).arms[0]) for seed in range(30)}
+    assert chosen == {0, 1}
+
+
+def test_the_defaults_are_the_papers():
+    """Section 6.1; the size of the ridge, which the paper does not need, is ours."""
+    steps = {"gamma_1": 2.0, "alpha": 0.6, "theta_0": None}
+    assert CPPL(d=3).parameters == {"d": 3, "seed": None, "omega": 1.0, "ridge": 1e-3, **steps}
+    assert EpsilonGreedy(d=3).parameters == {"d": 3, "seed": None, "epsilon": 0.1, **steps}
+    assert MaxTheta(d=3).parameters == {"d": 3, "seed": None, **steps}
 
 
 def test_very_many_arms_may_be_chosen():

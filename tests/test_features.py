@@ -56,6 +56,15 @@ def test_contractions_equal_the_full_products(seed):
         assert np.allclose(np.einsum("ia,ab,ib->i", small, form, small), np.einsum("ia,ab,ib->i", X, Sigma, X))
         small, weights, form = shown.contract(theta, np.empty((0, 0)))
         assert np.allclose(small @ weights, X @ theta)
+        small, weights, form = shown.contract(theta, Sigma, True)
+        assert np.allclose(small @ weights, X @ theta)
+        for leader in range(len(X)):  # forms of differences too
+            apart, expected = small - small[leader], X - X[leader]
+            assert np.allclose(
+                np.einsum("ia,ab,ib->i", apart, form, apart), np.einsum("ia,ab,ib->i", expected, Sigma, expected)
+            )
+        assert np.allclose(shown.covariance(Sigma), X @ Sigma @ X.T)
+        assert np.allclose(shown.utilities(root), X @ root.T)
 
 
 @pytest.mark.parametrize("kind", ["kronecker", "one-hot"])

@@ -185,6 +185,29 @@ def test_ts_mnl_takes_the_top_k_of_its_draw():
         policy.learn(decision, Winner(decision.arms[0]))
 
 
+def test_the_posterior_is_the_sum_of_its_parts():
+    generator = np.random.default_rng(1)
+    sizes, lengths = np.array([3, 5, 4]), np.array([1, 3, 4])
+    rows, theta = generator.normal(size=(12, 2)), generator.normal(size=2)
+    prior = np.array([[0.5, -1.0], [2.0, 3.0]])
+    expected = -0.5 * np.sum(prior[1] * (theta - prior[0]) ** 2)
+    for part, length in zip(np.split(rows, [3, 8]), lengths, strict=True):
+        expected += model.log_likelihood(part @ theta, range(length))
+    assert history._log_posterior(rows, sizes, lengths, 3, prior, theta) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_estimate_is_drawn_to_the_mean_of_the_prior():
+    policy = TSMNL(d=3, mean=[1.0, -1.0, 0.5], precision=[4.0, 1.0, 2.0], seed=0)
+    generator = np.random.default_rng(2)
+    slope = np.zeros(3)
+    decisions = [policy.select(generator.normal(size=(6, 3)), 3) for _ in range(20)]
+    for decision in decisions:
+        policy.learn(decision, Winner(decision.arms[1]))
+    for decision in decisions:
+        slope += model.gradient(decision.rows, policy.theta, [1])
+    np.testing.assert_allclose(slope, policy.precision * (policy.theta - policy.mean), atol=1e-6)
+
+
 def test_the_maximum_is_found_where_plain_newton_would_diverge():
     generator = np.random.default_rng(0)
     rows = 100.0 * generator.normal(size=(60, 3))

@@ -13,6 +13,7 @@ seeds = st.integers(0, 10_000)
 EVERY = np.empty(0, dtype=np.bool_)
 
 invert, sandwich, update = map(entry, (algebra.invert, averaging._sandwich, averaging._update))
+gain_precision = entry(algebra.gain_precision)
 largest_eigenvalue_bound = entry(choosing._largest_eigenvalue_bound)
 
 
@@ -111,6 +112,26 @@ def test_a_tie_for_the_last_place_is_reported():
         assert choosing.choose(X, np.array([np.nan, 2.5]), *args) == NOT_FINITE
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_scores_that_differ_by_rounding_only_are_tied(form, beta):
+    """The widths are so small that nothing but the room for rounding keeps the third arm from being pruned."""
+    X, theta, Sigma = np.array([[2.0, 0.0], [1.0, 0.0], [1.0 - 5e-13, 0.0]]), np.array([1.0, 0.0]), 1e-32 * np.eye(2)
+    arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
+    for order in ([0, 1, 2], [2, 1, 0]):
+        args = (theta, Sigma, beta, form, EVERY, np.empty((2, 3)), arms, bounds, rows)
+        assert choosing.choose(X[order], *args) == TIED
+        assert choosing.choose((X - [[0.0, 0.0], [0.0, 0.0], [1e-10, 0.0]])[order], *args) == OK
+
+
+def test_a_tie_with_an_arm_that_was_no_seed_is_reported():
+    """The last arm has the largest utility, the first replaces it by its width, and the second ties with the first."""
+    X, Sigma = np.array([[1.0, 5e-13], [1.0, 0.0], [0.0, 1.0 + 1e-8]]), np.diag([0.01, 0.0])
+    arms, bounds, rows = np.empty(1, dtype=np.int64), np.empty(2), np.empty((1, 2))
+    args = (Sigma, 1.0, PLAIN, EVERY, np.empty((2, 3)), arms, bounds, rows)
+    assert choosing.choose(X, np.array([1e6, 1e6]), *args) == TIED
+
+
 @given(seeds, st.integers(1, 30))
 def test_eigenvalue_bound_is_one(seed, d):
     Sigma = random_covariance(np.random.default_rng(seed), d)
@@ -138,3 +159,19 @@ def test_updating_equals_recomputing(d, r):
         assert np.allclose(Sigma, Sigma_again, atol=1e-11)
         assert np.allclose(P_again, np.linalg.inv(A), atol=1e-11)
         assert np.allclose(Sigma_again, P_again @ B @ P_again, atol=1e-11)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.6])
+@pytest.mark.parametrize("r", [2, 8])  # P is updated, and computed anew
+def test_a_gain_of_precision_is_what_it_says(r, discount):
+    generator = np.random.default_rng(r)
+    A, theta = np.diag(generator.random(5) + 0.5), generator.normal(size=5)
+    P = np.linalg.inv(A)
+    for step in (0.0, 0.3, 1.0):
+        F, g = generator.normal(size=(r, 5)), generator.normal(size=(1, 5))
+        expected = discount * A + F.T @ F
+        moved = theta + step * np.linalg.solve(expected, g[0])
+        assert gain_precision(F, g, discount, step, theta, A, P) == OK
+        assert np.allclose(A, expected, rtol=1e-12)
+        assert np.allclose(P @ A, np.eye(5), atol=1e-10)
+        assert np.allclose(theta, moved, atol=1e-10)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from preselect import CPPL, Decision, InputError, NoWinner, Ranking, Void, Winner
+from preselect.decision import NamedDecision
 
 ARMS = np.array([7, 4, 2])
 
@@ -17,7 +18,8 @@ def test_positions_are_places_in_the_decision():
 
 def test_the_winner_may_be_in_any_place():
     many = np.arange(5000)
-    assert [Winner(arm).positions(many)[0] for arm in (0, 1023, 1024, 4999)] == [0, 1023, 1024, 4999]
+    places = [0, 1, *range(250, 260), 1023, 1024, 4999]
+    assert [Winner(arm).positions(many)[0] for arm in places] == places
 
 
 def test_outcomes_are_values():
@@ -94,3 +96,11 @@ def test_a_decision_can_be_put_together_from_its_parts():
         assert np.array_equal(one.rows, decision.rows)
         assert not one.rows.flags.writeable
     assert all(np.array_equal(getattr(again, name), part) for name, part in parts.items())
+
+
+def test_a_decision_with_names_comes_back_from_its_record():
+    parts = {"arms": np.array([4, 1]), "scores": np.array([3.0, 2.5]), "widths": np.array([0.25, 0.75])}
+    plain = Decision.of(**parts, rows=np.array([[1.0, 2.0], [3.0, 4.0]]), ids=np.array([4, 1]), round=7)
+    again = NamedDecision.from_record(*NamedDecision(plain, ("a", "b")).to_record())
+    assert (again.names, again.round) == (("a", "b"), 7)
+    assert all(np.array_equal(getattr(again, name), getattr(plain, name)) for name in (*parts, "rows"))

@@ -149,6 +149,11 @@ def test_models_need_a_value_for_each_variable():
         is_model(formula, np.ones(3, dtype=bool))
 
 
+def test_the_defaults_are_those_of_the_publication():
+    """Hutter, Tompkins and Hoos 2002; the noise is that of their later solver."""
+    assert Parameters() == Parameters(alpha=1.3, rho=0.8, ps=0.05, wp=0.01)
+
+
 def test_the_papers_parametrizations_as_printed_and_as_they_acted():
     assert PRINTED.shape == (20, 4)
     assert EFFECTIVE[2].ps == pytest.approx(1 - 0.219562)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import preselect
-from preselect import CPPL, MM, MaxTheta, Random, StateFileError, Winner, state
+from preselect import CPPL, MM, MaxTheta, NoWinner, Random, StateFileError, Thompson, Void, Winner, state
 from preselect.policies.persistence import collect_state
 
 
@@ -49,6 +49,18 @@ def test_a_loaded_policy_goes_on_without_the_file(tmp_path):
     decision = loaded.select(np.eye(3), 2)
     loaded.learn(decision, Winner(decision.arms[0]))
     assert not np.array_equal(loaded.theta, policy.theta)
+
+
+def test_counts_and_chance_come_back(tmp_path):
+    policy = Thompson(d=3, outside=True, seed=1)
+    X = np.eye(3)
+    for outcome in (NoWinner(), Void(), NoWinner(), Winner(0)):
+        policy.learn(policy.select(X, 3), outcome)
+    policy.save(tmp_path / "a.npz")
+    loaded = preselect.load(tmp_path / "a.npz")
+    assert [loaded.rounds, loaded.observations, loaded.no_winners, loaded.voids] == [4, 1, 2, 1]
+    drawn = [[policy.select(X, 3).scores.tolist() for _ in range(3)] for policy in (policy, loaded)]
+    assert drawn[0] == drawn[1]
 
 
 def test_saving_keeps_links_and_modes(tmp_path):
