@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,18 @@ def test_help_teaches():
         assert option in printed
 
 
+def test_a_single_repetition_has_no_errors_and_no_p_values(tmp_path):
+    plan = replace(SMALL, settings=SMALL.settings[:1], policies=("cppl", "mm"), repetitions=1, horizon=20)
+    results = compute(tmp_path / "one", plan)
+    write_report(results)
+    page = re.sub('base64,[^"]*', "", (tmp_path / "one" / "report.html").read_text())
+    tables = [path.read_text() for path in (tmp_path / "one").glob("*.csv")]
+    printed = [preselect("study", "show", tmp_path / "one", "--format", style).stdout for style in ("table", "json")]
+    assert len(tables) == 4
+    assert not [text for text in (page, *tables, *printed) if re.search(r"\bnan\b", text, re.IGNORECASE)]
+    assert "With 1 repetition and 1 comparison no p can be below 1, so none is shown." in page
+
+
 def test_a_study_and_its_table_again(tmp_path):
     out = tmp_path / "results"
     first = preselect(*QUICK, "--out", out)
@@ -60,11 +73,6 @@ def test_a_study_and_its_table_again(tmp_path):
     assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
     assert {row["measure"] for row in shown["summary"]} == {"best_arm", "top_k"}
     assert [row["against"] for row in shown["paired"]][:3] == ["max-theta", "epsilon-greedy", "mm"]
-
-
-def test_a_single_repetition_has_no_standard_error(tmp_path):
-    compute(tmp_path, replace(SMALL, repetitions=1, horizon=20))
-    assert "NaN" not in preselect("study", "show", tmp_path, "--format", "json").stdout
 
 
 @pytest.mark.usefixtures("no_report")

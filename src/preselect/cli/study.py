@@ -308,7 +308,8 @@ def _print(results: Results, style: str) -> None:
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
     cells = lay_out(plan, {key: _format_summary(summary) for key, summary in found.items()}, "–")
-    _print_table(f"{label} in the end, mean ± standard error (repetitions)", cells)
+    shown = "mean ± standard error" if any(one.repetitions > 1 for one in found.values()) else "mean"
+    _print_table(f"{label} in the end, {shown} (repetitions)", cells)
     for name, values in results.compute_ratios().items():
         _print_table(name, lay_out_ratios(plan, values))
 

@@ -17,7 +17,8 @@ from preselect.study.plan import Measure, Plan, SettingData
 _MEASURES = {
     "par10": Measure(
         "PAR10 of the race",
-        "seconds until one of the chosen algorithms has solved the instance, ten times the cutoff if none has",
+        "seconds until one of the chosen algorithms has solved the instance, ten times the cutoff if none has; where "
+        "qualities are compared, the share of the quality that the best one loses, without a unit",
         "cumulative PAR10, s",
     ),
     "excess": Measure(
@@ -60,7 +61,7 @@ class AslibPlan(Plan):
     repetitions : int, default 10
         Repetitions of each policy in each setting, each with its own order of instances.
     charge : bool, default True
-        Whether the time for computing an instance's features is added to that of its race.
+        Whether the time for computing an instance's features is added to that of its race, and taken from its limit.
     seed : int, default 0
         Determines everything random.
     block : int, default 1
@@ -91,7 +92,7 @@ class AslibPlan(Plan):
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
         """Say what was varied."""
-        return f"race feedback, time for features {'charged' if self.charge else 'not charged'}"
+        return f"race feedback, time for features {'charged, except to baselines' if self.charge else 'not charged'}"
 
     def read_data(self, setting: AslibSetting) -> SettingData:
         """Return the numbers of instances and of joint features, and the baselines, which pay for no features."""
