@@ -141,6 +141,11 @@ def helper(function: _Function) -> _Function:
     return _helper(function, _FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def embedded(function: _Function) -> _Function:
+    """Make a helper whose machine code is copied into its callers: for what is computed once per arm."""
+    return _helper(function, _FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
+
 def inlined(function: _Function) -> _Function:
     """Make a helper that becomes a part of its caller: for functions with one or two callers that call others."""
     return _helper(function, _FUSED, inline="always")

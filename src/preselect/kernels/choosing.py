@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from preselect.compiling import fused, helper, inlined, reordered
+from preselect.compiling import embedded, fused, helper, inlined, reordered
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, Booleans, Floats, Integers, Matrix
 
 _FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba
@@ -96,14 +96,12 @@ def _largest_eigenvalue_bound(Sigma: Floats) -> float:
     return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6) * scale)
 
 
-@helper
+@embedded
 def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, form: int, x: Floats) -> float:
     """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for a row."""
-    if leader >= 0:
-        for a in range(X.shape[1]):
-            x[0, a] = np.float64(X[i, a]) - np.float64(X[leader, a])
-        return beta * math.sqrt(_quadratic_form(x, _FIRST, Sigma))
-    root = beta * math.sqrt(_quadratic_form(X, i, Sigma))
+    for a in range(X.shape[1]):
+        x[0, a] = np.float64(X[i, a]) - (np.float64(X[leader, a]) if leader >= 0 else 0.0)
+    root = beta * math.sqrt(_quadratic_form(x, _FIRST, Sigma))
     return math.log1p(root) if form == LOGARITHM else root
 
 
