@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from preselect import Newton, Thompson, Winner
 from preselect.kernels import choosing
+from preselect.policies.cover import cover
 
 EVERY = np.empty(0, dtype=np.bool_)
 
@@ -67,3 +68,23 @@ def test_beta_plays_no_part_in_covering():
         assert one.arms.tolist() == other.arms.tolist()
         for policy in (cautious, bold):
             policy.learn(one, Winner(one.arms[1]))
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0])
+@pytest.mark.parametrize("make", [Newton, Thompson])
+def test_equal_arms_are_taken_at_random(make, size):
+    """Six equal arms and one that is not eligible; each of the six has a place in a third of the sets."""
+    policy = make(d=3, choose="cover", seed=0)
+    shown = np.zeros(7)
+    for _ in range(600):
+        shown[policy.select(np.full((7, 3), size), 2, eligible=range(6)).arms] += 1
+    assert shown[6] == 0
+    assert np.abs(shown[:6] - 200).max() < 5 * np.sqrt(600 * (1 / 3) * (2 / 3))
+
+
+def test_without_ties_no_random_number_is_spent_on_them():
+    draws = np.random.default_rng(0).normal(size=(6, 64))
+    generator = np.random.default_rng(1)
+    arms = cover(draws, draws.mean(axis=1), EVERY, 3, generator)
+    assert len(set(arms.tolist())) == 3
+    assert generator.random() == np.random.default_rng(1).random()

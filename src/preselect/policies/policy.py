@@ -20,6 +20,7 @@ from preselect.errors import InputError
 from preselect.kernels import choosing
 from preselect.kernels.types import CONTRAST, NOT_FINITE, OK, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Void
+from preselect.policies.cover import cover
 from preselect.policies.estimators import Estimator
 from preselect.policies.persistence import (
     Arrays,
@@ -325,13 +326,10 @@ class LinearPolicy(Policy):
         return assemble(context, chosen, scores, widths)
 
     def _cover(self, context: Context, k: int, eligible: Mask) -> Choice:
-        """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief.
-
-        Greedily, the mean over joint draws of utilities of max over the set of v_i / max v.
-        """
+        """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief."""
         scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
-        arms = np.empty(k, dtype=np.int64)
-        choosing.cover(self._draw(context, scores - widths, _COVER_DRAWS), scores - widths, eligible, arms)
+        u = scores - widths
+        arms = cover(self._draw(context, u, _COVER_DRAWS), u, eligible, k, self._generator)
         return assemble(context, arms, scores, widths)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
