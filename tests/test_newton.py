@@ -7,7 +7,6 @@ import pytest
 
 from preselect import InputError, Newton, NoWinner, Outcome, Random, Winner, model, state
 from preselect.policies.persistence import collect_state
-from preselect.policies.race_times import predict_chances
 
 
 class LiteralNewton(fidelity.LiteralBelief):
@@ -251,21 +250,6 @@ def test_old_files_without_pace_are_read(tmp_path):
     assert np.array_equal(again.theta, policy.theta)
     assert again.pace.tolist() == [0.0, 0.0]
     assert policy.widen(5).pace.tolist() == policy.pace.tolist() == [1.0, 0.5]
-
-
-@pytest.mark.parametrize("nobodies", [1, 2])
-def test_predicted_chances_are_those_of_the_model(nobodies):
-    """Drawn from the model: there is no winner when every NOBODY is ahead of all arms."""
-    u, generator = np.array([-0.5, 0.3, 0.1]), np.random.default_rng(0)
-    drawn = np.concatenate((u, np.zeros(nobodies))) + generator.gumbel(size=(200_000, 3 + nobodies))
-    arms, last_nobody = drawn[:, :3], drawn[:, 3:].min(axis=1)
-    winners = np.where(arms.max(axis=1) > last_nobody, arms.argmax(axis=1), 3)
-    np.testing.assert_allclose(predict_chances(u, nobodies), np.bincount(winners) / 200_000, atol=0.005)
-    for sure in (700.0, -700.0):
-        found = predict_chances(np.array([sure, sure]), nobodies)
-        assert found.sum() == pytest.approx(1.0)
-        assert found[2] == pytest.approx(float(sure < 0))
-    assert predict_chances(u, 0)[3] == 0.0
 
 
 def test_with_an_outside_option_arms_that_always_fail_are_abandoned():

@@ -8,6 +8,7 @@ import pytest
 from race_journals import ENDINGS, SOLVERS, Reading, details, open_learner, play
 
 from preselect import InputError, NoWinner, Void
+from preselect.chances import Chances
 from preselect.cli.race import _summarise
 from preselect.errors import JournalError
 from preselect.race import report
@@ -130,18 +131,19 @@ def test_the_page_adds_up_the_races_and_what_the_best_arm_needs(path, out):
 def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
     with open_learner(path, policy=policy) as learner:
         play(learner, 80)
-    pairs = []
+    outside = "outside" in policy
+    chances, pairs = Chances(outside), []
     with Journal.read(path) as journal:
         for made, ended in journal.rounds():
-            u = dict(zip(made.body["chosen"], np.subtract(made.body["scores"], made.body["widths"]), strict=True))
-            kinds = {"winner"}
-            if "outside" in policy:
-                u["nobody"], kinds = 0.0, {"winner", "no-winner"}
-            if ended.body["kind"] in kinds:
-                total, won = sum(math.exp(one) for one in u.values()), (ended.body["names"] or ["nobody"])[0]
-                pairs += [(math.exp(one) / total, name == won) for name, one in u.items()]
+            u = np.subtract(made.body["scores"], made.body["widths"])
+            if ended.body["kind"] in (("winner", "no-winner") if outside else ("winner",)):
+                won = made.body["chosen"].index(ended.body["names"][0]) if ended.body["names"] else None
+                pairs += [
+                    (p, i == (2 if won is None else won)) for i, p in enumerate(chances.predict(u)[: 2 + outside])
+                ]
+                chances.learn(u, won)
     page = read_page(path, out)
-    assert "Predicted: each arm's estimated winning probability when it was chosen" in page.words
+    assert "Predicted: each arm's chance to win when it was chosen" in page.words
     assert ("Races without a winner are included" in page.words) == ("outside" in policy)
     assert ("Only races with a winner are included" in page.words) == ("outside" not in policy)
     rows = page.table("probability", "predictions")

@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from race_journals import details, open_learner, play
 
 from preselect import NoWinner, Void
+from preselect.chances import Chances
 from preselect.race.calibration import calibrate
 from preselect.race.result import Knowledge, KnownTime, PastRace
 from preselect.race.summary import RaceSummary, summarise_races
@@ -82,42 +84,33 @@ def test_the_best_single_arm_won_most_in_enough_races():
     assert compare() is None
 
 
-def test_calibration_is_what_one_computes_by_hand():
-    third = math.log(3.0)  # chances 3/4 and 1/4
-    races = [
-        a_round("ab", winner="a", utilities=[third, 0.0]),
-        a_round("ab", winner="a", utilities=[third + 5.0, 5.0]),
-        a_round("ab", winner="b", utilities=[third, 0.0]),
-        a_round("ab", winner="a", utilities=[0.0, 0.0]),
-        a_round("a", winner="a", utilities=[0.0]),  # nothing to choose from
-        a_round("ab", winner="a", utilities=[math.inf, 0.0]),
-        *(a_round("ab", kind=kind, utilities=[9.0, 0.0]) for kind in ("no-winner", "void", None)),
-        a_round("ab", kind="ranking", winner="a", utilities=[9.0, 0.0]),
-    ]
-    quarter, half, most = calibrate(races, outside=False)
-    assert quarter == pytest.approx((0.2, 0.3, 3, 0.25, 1 / 3, math.sqrt(1 / 3 * 2 / 3 / 3)))
-    assert half == pytest.approx((0.5, 0.6, 2, 0.5, 0.5, math.sqrt(0.125)))
-    assert most == pytest.approx((0.7, 0.8, 3, 0.75, 2 / 3, math.sqrt(1 / 3 * 2 / 3 / 3)))
+@pytest.mark.parametrize("outside", [False, True])
+def test_calibration_compares_the_chances_at_each_round_with_how_it_ended(outside):
+    generator, chances, pairs, races = np.random.default_rng(0), Chances(outside), [], []
+    for _ in range(60):
+        u, place = generator.normal(size=2), int(generator.choice(3, p=[0.5, 0.2, 0.3]))
+        races.append(a_round("ab", kind="no-winner" if place == 2 else "winner", winner="ab "[place].strip() or None,
+                             utilities=u.tolist()))  # fmt: skip
+        races += [a_round("ab", kind=kind, utilities=[9.0, 0.0]) for kind in ("void", None)]
+        races.append(a_round("ab", kind="ranking", winner="a", utilities=[9.0, 0.0]))
+        races.append(a_round("ab", winner="a", utilities=[math.inf, 0.0]))
+        if outside or place < 2:
+            pairs += [(chance, place == i) for i, chance in enumerate(chances.predict(u)[: 2 + outside])]
+            chances.learn(u, None if place == 2 else place)
+    bins = calibrate(races, outside)
+    assert sum(one.size for one in bins) == len(pairs)
+    for one in bins:
+        inside = [pair for pair in pairs if one.low <= pair[0] < one.high]
+        predicted, won = np.mean(inside, axis=0)
+        assert one[2:] == pytest.approx((len(inside), predicted, won, math.sqrt(won * (1 - won) / len(inside))))
 
 
-def test_with_an_outside_option_nobody_competes_too():
-    races = [
-        a_round("a", winner="a", utilities=[math.log(4.0)]),
-        a_round("a", kind="no-winner", utilities=[math.log(4.0)]),
-        a_round("a", kind="no-winner", utilities=[math.log(4.0)]),
-        a_round("a", kind="void", utilities=[0.0]),
-    ]
+def test_a_single_arm_is_predicted_only_where_it_may_fail():
+    races = [a_round("a", winner="a", utilities=[math.log(3.0)])]
     nobody, somebody = calibrate(races, outside=True)
-    assert nobody[:5] == pytest.approx((0.2, 0.3, 3, 0.2, 2 / 3))
-    assert somebody[:5] == pytest.approx((0.8, 0.9, 3, 0.8, 1 / 3))
+    assert nobody == pytest.approx((0.2, 0.3, 1, 0.25, 0.0, 0.0))
+    assert somebody == pytest.approx((0.7, 0.8, 1, 0.75, 1.0, 0.0))
     assert calibrate(races, outside=False) == []
-
-
-def test_where_times_are_known_nobody_is_two_virtual_arms():
-    """v = 4: nobody wins if both virtual arms come first, 2/6 * 1/5."""
-    races = [a_round("a", winner="a", utilities=[math.log(4.0)], after=0.5)]
-    nobody, somebody = calibrate(races, outside=True)
-    assert (nobody.predicted, somebody.predicted) == pytest.approx((1 / 15, 14 / 15))
 
 
 def test_a_sure_prediction_falls_into_the_last_bin():

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect.context import Floats, Integers
-from preselect.model import winner_probabilities
 from preselect.outcomes import NoWinner, Outcome
 
 _EARLY = 0.1  # when the first NOBODY finishes, as a share of the time limit
@@ -66,15 +65,3 @@ def measure_cost(outcome: Outcome) -> float:
 def is_trivial(outcome: Outcome, average: float) -> bool:
     """Return whether the race was too short to tell which arms are good at hard instances."""
     return measure_cost(outcome) < _TRIVIAL * min(average, 1.0)
-
-
-def predict_chances(u: Floats, nobodies: int) -> Floats:
-    """Return each arm's winning probability, given log-utilities, followed by the probability of no winner.
-
-    >>> predict_chances(np.log([1.0, 2.0]), nobodies=1).round(3).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    together = u.max() + np.log(np.exp(u - u.max()).sum())
-    left = np.log(np.arange(1, nobodies + 1))
-    no_winner = np.exp((left - np.logaddexp(left, together)).sum()) if nobodies else 0.0
-    return np.append(winner_probabilities(u) * (1.0 - no_winner), no_winner)
