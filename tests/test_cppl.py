@@ -114,6 +114,17 @@ def test_now_and_then_the_inverse_is_computed_anew():
     assert errors[0] < 0.1 * errors[1]
 
 
+def test_a_refresh_recomputes_what_follows_from_the_sums():
+    policy, generator = CPPL(d=4, seed=0), np.random.default_rng(0)
+    for _ in range(20):
+        decision = policy.select(generator.random((6, 4)), 2)
+        policy.learn(decision, Winner(decision.arms[generator.integers(2)]))
+    before = policy.estimate.block.copy()
+    policy.P[:], policy.Sigma[:] = 0.0, 0.0
+    policy.estimate.refresh()
+    np.testing.assert_allclose(policy.estimate.block, before, rtol=1e-8)
+
+
 def test_numbers_of_numpy_are_parameters_like_any_other(tmp_path):
     policy = CPPL(d=np.prod([3, 1]), seed=np.int64(3), gamma_1=np.float32(2), theta_0=np.float64(0.5))
     policy.save(tmp_path / "a.npz")

@@ -88,6 +88,14 @@ def test_colstim_has_its_sources_schedules_by_default():
         assert 5 < sum(source.B) < 35 if d == 1 else all(source.B)
 
 
+def test_colstim_shares_perturbations_more_and_more_often():
+    policy = CoLSTIM(d=2, seed=0)
+    for t in (400, 4000):
+        policy.observations = t - 1
+        apart = np.mean([len(set(policy._perturb(3).tolist())) > 1 for _ in range(3000)])
+        assert apart == pytest.approx(2 * np.log(2 * (t + 1)) / np.sqrt(t), abs=4 * np.sqrt(0.25 / 3000))
+
+
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 def test_a_shared_perturbation_never_lets_the_middle_arm_lead(p):
     """With theta = 0 and norms 1, 2, 3 the sign of a shared perturbation decides: the longest arm or the shortest."""
