@@ -44,7 +44,7 @@ def test_show_counts_and_lists(written):
 def test_names_and_labels_may_be_anything(path):
     name, label = "odd [red] \udc80;name", "line\nbreak [bold]\udcff.cnf"
     with Learner.open(path, make=lambda: Preselector([name], seed=0)) as learner:
-        learner.learn(learner.select(label=label), ranking=[name], details={"seconds": math.inf})
+        learner.learn(learner.select(k=1, label=label), ranking=[name], details={"seconds": math.inf})
     assert "odd [red] \\udc80;name" in run("show", path).stdout
     (line,) = json.loads(run("show", path, "--format", "json").stdout)["last"]
     assert (line["label"], line["seconds"]) == (label, {"$number": "inf"})
@@ -151,7 +151,7 @@ def test_a_policy_of_ones_own_is_named_to_verify(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(persistence, "_kinds", dict(persistence._kinds))
     with Learner.open("own.journal", make=lambda: Preselector(["a", "b"], policy="own_policy:Mine")) as learner:
-        learner.select()
+        learner.select(k=2)
     del persistence._kinds["own_policy:Mine"], sys.modules["own_policy"]  # as in a new process
     assert "own_policy:Mine" in run("show", "own.journal").stdout
     assert "own_policy:Mine, a policy whose class has not been" in run("verify", "own.journal", expect=1).stderr

@@ -78,6 +78,7 @@ class Walk:
         self.learner.close()
 
 
+@pytest.mark.filterwarnings("ignore:k=1")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("policy", registry.POLICIES)
 def test_an_interrupted_learner_resumes_like_one_that_was_not(path, policy, seed):
@@ -184,7 +185,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(path, call, message):
 
 def test_an_outcome_of_another_journals_decision_is_refused(path, tmp_path):
     with open_learner(path) as one, open_learner(tmp_path / "other.journal", "random") as other:
-        mine, foreign = one.select([5, 4], label="mine"), other.select([5, 4], label="other")
+        mine, foreign = one.select([5, 4], k=2, label="mine"), other.select([5, 4], k=2, label="other")
         assert mine.number == foreign.number
         with pytest.raises(InputError, match="the entry is decision 1 of another journal, not of"):
             one.learn(foreign, winner=foreign.decision.names[0])
@@ -209,7 +210,7 @@ def test_a_full_disk_ends_the_learner_and_nothing_else(path):
         ):
             learner.select([1, 2], k=1, label="x" * 100_000)
         for use in (
-            lambda: learner.select([1, 2]),
+            lambda: learner.select([1, 2], k=2),
             lambda: learner.scores([1, 2]),
             lambda: learner.learn(1, winner="a"),
         ):
@@ -235,9 +236,9 @@ def test_an_interrupted_step_ends_the_learner(path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             learner.learn(entry, winner=entry.decision.names[0])
         with pytest.raises(JournalError, match=r"a step was not finished \(KeyboardInterrupt\)"):
-            learner.select([1, 2])
+            learner.select([1, 2], k=2)
     with pytest.raises(JournalError, match=r"the learner of .* is closed; open the journal again"):
-        learner.select([1, 2])
+        learner.select([1, 2], k=2)
     with open_learner(path) as learner:
         assert learner.recovery.events == 2
         assert learner.preselector.policy.observations == 1
@@ -251,7 +252,7 @@ def test_an_arm_for_which_there_is_no_room_does_not_join(path):
         with pytest.raises(InputError, match="make 6000 joint features, and at most 5000 are possible"):
             learner.add("more")
         assert learner.arms == arms
-        learner.learn(learner.select([0.0] * 99, 2), outcome=Void())
+        learner.learn(learner.select([0.0] * 99, k=2), outcome=Void())
     assert verify(path).equal
 
 
@@ -267,7 +268,7 @@ class Picky(Newton):
 def test_an_outcome_that_is_refused_is_recorded_and_never_learnt(path):
     with open_learner(path, "test_learner:Picky", snapshot_every=100) as learner:
         play(learner, 1)
-        entry = learner.select([1, 2])
+        entry = learner.select([1, 2], k=2)
         with pytest.raises(
             JournalError, match=r"the outcome of decision 3 is recorded, but not learnt from: .* liking"
         ):

@@ -276,6 +276,38 @@ def test_with_an_outside_option_arms_that_always_fail_are_abandoned():
     assert leaves.select(X, 1).arms[0] == able
 
 
+@pytest.mark.parametrize("bonus", ["contrast", "arm"])
+def test_a_set_of_one_competes_with_nobody(bonus):
+    """Its width is that of the contrast with NOBODY, whose features are zero; without an outside option it has none."""
+    X = np.random.default_rng(1).uniform(-1.0, 1.0, (6, 3))
+    policy, source = Newton(d=3, beta=1.5, bonus=bonus, outside=True, seed=0), LiteralNewton(3, 1.5, "arm")
+    for lost in (False, True, False, True, True):
+        decision = policy.select(X, 1)
+        assert decision.arms.tolist() == np.asarray(source.select(X, 1)).tolist()
+        assert decision.widths[0] == pytest.approx(1.5 * source.norms(decision.rows, source.A)[0])
+        policy.learn(decision, NoWinner() if lost else Winner(decision.arms[0]))
+        source.learn([1] if lost else [0], np.vstack((decision.rows, np.zeros(3))))
+    assert Newton(d=3, beta=1.5, seed=0).select(X, 1).widths[0] == 0.0
+
+
+def find_best(policy, seed, rounds=300):
+    """Choose one of four arms that win in 60 to 95 of 100 rounds; return the share of the best in the last half."""
+    generator, chances, chosen = np.random.default_rng(seed), (0.6, 0.7, 0.8, 0.95), []
+    for _ in range(rounds):
+        decision = policy.select(np.eye(4), 1)
+        (arm,) = decision.arms
+        policy.learn(decision, Winner(arm) if generator.random() < chances[arm] else NoWinner())
+        chosen.append(arm == 3)
+    return np.mean(chosen[rounds // 2 :])
+
+
+def test_a_set_of_one_explores():
+    """By contrast with the leader there would be no width: the first arm that wins would be chosen for ever."""
+    shares = [find_best(Newton(d=4, outside=True, seed=seed), seed) for seed in range(12)]
+    assert min(shares) > 0.0
+    assert np.mean(shares) > 0.7
+
+
 def test_a_bare_outcome_teaches_nothing():
     policy = Newton(d=3, outside=True, seed=0)
     policy.learn(policy.select(SHOWN, 2), Outcome())

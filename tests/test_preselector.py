@@ -90,7 +90,7 @@ def test_only_shared_weights_without_identity():
         preselector.learn(decision, winner=max(decision.names, key=int))
     assert set(preselector.select(k=3).names) == {"27", "28", "29"}
     preselector.add("30", {"quality": 30})
-    assert preselector.select(k=1).names == ("30",)
+    assert preselector.select(k=2).names == ("30", "29")
 
 
 def test_outcomes_other_than_a_winner():
@@ -163,8 +163,8 @@ def test_a_decision_survives_pickling():
             lambda c: c.select([1.0, 1.0], k=2, eligible=["saps"]),
             "k=2 is too many; the arms to choose from are 'saps'",
         ),
-        (lambda c: c.select([1.0, 1.0], eligible=[]), "k=1 is too many; the arms to choose from are none"),
-        (lambda c: c.select([1.0, 1.0], eligible=["saps"] * 2), "eligible has 'saps' more than once"),
+        (lambda c: c.select([1.0, 1.0], k=1, eligible=[]), "k=1 is too many; the arms to choose from are none"),
+        (lambda c: c.select([1.0, 1.0], k=2, eligible=["saps"] * 2), "eligible has 'saps' more than once"),
         (
             lambda c: c.select([1.0, 1.0], k=1, eligible=["glucose"]),
             "there is no arm 'glucose'; the arms are 'cadical', 'saps', 'kissat'",
@@ -174,7 +174,7 @@ def test_a_decision_survives_pickling():
         (lambda c: c.add(7), "the name of an arm is 7; use a string"),
         (lambda c: c.arm("new"), "there is no arm 'new'"),
         (lambda c: c.add("new", {"hue": 1}), "'new' has 'hue', but the features of arms are 'cdcl', 'age'"),
-        (lambda c: c.learn(c.select([1, 1], k=1)), "give exactly one of winner, ranking and outcome; 0 were given"),
+        (lambda c: c.learn(c.select([1, 1], k=2)), "give exactly one of winner, ranking and outcome; 0 were given"),
         (
             lambda c: c.learn(None, outcome=NoWinner(), after=0.5),
             r"after=0\.5 needs a winner; for a race without one use outcome=NoWinner\(after\)",
@@ -290,4 +290,33 @@ def test_an_arm_for_which_there_is_no_room_does_not_join():
     with pytest.raises(InputError, match="make 6000 joint features"):
         preselector.add("d")
     assert preselector.arms == ["a", "b", "c"]
+    assert preselector.to_bytes() == before
+
+
+def test_k_has_no_default():
+    with pytest.raises(TypeError, match="'k'"):
+        Preselector(["a", "b"], seed=0).select()
+
+
+def test_a_set_of_one_that_teaches_nothing_is_warned_of_once(tmp_path):
+    """In the caller's line; not if NoWinner teaches something, and not again after a file or a replay."""
+    preselector = Preselector(["a", "b"], seed=0)
+    with pytest.warns(UserWarning, match="who wins in a set of one teaches nothing; choose k=2 or more") as warned:
+        preselector.select(k=1)
+    assert warned[0].filename == __file__
+    for _ in range(50):
+        decision = preselector.select(k=1)
+        preselector.learn(decision, winner=decision.names[0])
+    assert not preselector.policy.theta.any()
+    Preselector(["a", "b"], seed=0).select(k=2)
+    Preselector(["a", "b"], policy="newton(outside=True)", seed=0).select(k=1)
+    preselector.save(tmp_path / "one.npz")
+    preselect.load(tmp_path / "one.npz").select(k=1)
+
+
+def test_a_warning_that_is_an_error_changes_nothing():
+    preselector = Preselector(["a", "b"], seed=0)
+    before = preselector.to_bytes()
+    with pytest.raises(UserWarning):  # the tests turn warnings into errors
+        preselector.select(k=1)
     assert preselector.to_bytes() == before

@@ -117,7 +117,7 @@ def test_what_a_former_process_left_unfinished_is_void(pool, formula):
     path = pool({"one": RIGHT, "other": RIGHT})
     with RaceSession(path) as session:
         session.run(formula)
-        session.learner.select(dict.fromkeys(session.learner.preselector.context), 2)
+        session.learner.select(dict.fromkeys(session.learner.preselector.context), k=2)
     race(path, formula)
     assert [kind for kind, _ in outcomes(path)] == ["winner", "void", "winner"]
 

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -142,3 +143,12 @@ def _show(value: Any) -> str:
         return f"{value!r:.80}"
     except ValueError:  # Python does not print integers of thousands of digits
         return f"an integer of {value.bit_length()} bits"
+
+
+def warn_about_one() -> None:
+    """Warn the caller of the function that calls this one: a set of one arm, and no outside option to learn from."""
+    warnings.warn(
+        "k=1: who wins in a set of one teaches nothing; choose k=2 or more, or let the policy learn from failures "
+        "(policy='newton(outside=True)') and report each of them as NoWinner()",
+        stacklevel=3,
+    )

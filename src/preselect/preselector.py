@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect import state
-from preselect.arguments import distinct_names, integer, join_names, number
+from preselect.arguments import distinct_names, integer, join_names, number, warn_about_one
 from preselect.context import Floats, StructuredContext
 from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
@@ -95,7 +95,7 @@ class Preselector:
         features_of = arms if isinstance(arms, Mapping) else {name: {} for name in distinct_names(arms, "arms")}
         self.context = distinct_names(context, "context")
         self.features = list(dict.fromkeys(feature for features in features_of.values() for feature in features))
-        self.identity = bool(identity)
+        self.identity, self._has_warned = bool(identity), False
         if not (self.identity or self.features):
             raise InputError("with identity=False arms differ by their features only; give them some")
         self._position: dict[str, int] = {}
@@ -153,7 +153,7 @@ class Preselector:
         self._values = np.vstack((self._values, values))
         self._position[name] = len(self._position)
 
-    def select(self, context: Values | None = None, k: int = 1, *, eligible: Names | None = None) -> NamedDecision:
+    def select(self, context: Values | None = None, *, k: int, eligible: Names | None = None) -> NamedDecision:
         """Choose k arms for a round.
 
         Parameters
@@ -161,8 +161,8 @@ class Preselector:
         context : mapping, sequence or array, optional
             The features of the round: numbers by name, or in the order in which they were named in the constructor.
             None or NaN stands for a value that is not known. Leave it out if the preselector has no context features.
-        k : int, default 1
-            How many arms to choose.
+        k : int
+            How many arms to choose. The winner of a set of one teaches nothing, except to policies with `outside`.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
 
@@ -175,6 +175,9 @@ class Preselector:
         allowed = None if eligible is None else distinct_names(eligible, "eligible")
         positions = None if allowed is None else [self._find(name) for name in allowed]
         self._check_count(k, allowed)
+        if k == 1 and not (self.policy.outside or self._has_warned):
+            self._has_warned = True
+            warn_about_one()
         decision = self.policy.select(self._show(values), k, eligible=positions)
         self._context_scaling.learn(values)
         every = self.arms
@@ -282,6 +285,7 @@ class Preselector:
     def _set_state(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.context, self.features = list(header["context"]), list(header["features"])
         self.identity, self._capacity = bool(header["identity"]), int(header["capacity"])
+        self._has_warned = True  # what is restored or replayed is not new
         self._position = {name: position for position, name in enumerate(header["arms"])}
         self._values = _check_shape(arrays, "values", (len(self._position), len(self.features)))
         self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))

@@ -10,8 +10,8 @@ from preselect.arguments import number
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
-from preselect.policies.estimators import Gram, WholeHistory
-from preselect.policies.policy import Choice, LinearPolicy, Part, Width, assemble, list_candidates, update
+from preselect.policies.estimators import Gram, WholeHistory, update
+from preselect.policies.policy import Choice, LinearPolicy, Part, Width, assemble, list_candidates
 
 
 class CoLSTIM(LinearPolicy):

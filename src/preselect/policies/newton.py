@@ -23,7 +23,8 @@ class Newton(LinearPolicy):
 
         u_i - u_b + beta sqrt((x_i - x_b)' P (x_i - x_b)),                              bonus="contrast"
 
-    by which the other k - 1 arms are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i).
+    by which the other k - 1 arms are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i). It is also the
+    contrast with NOBODY, whose features are zero, and so how a set of one is chosen if there is an outside option.
 
     Parameters
     ----------
@@ -87,6 +88,10 @@ class Newton(LinearPolicy):
 
     def _width(self) -> Width:
         return self.estimate.P, self.beta, self._form
+
+    def _width_of_one(self) -> Width:
+        P, beta, form = self._width()
+        return P, beta, PLAIN if self.outside else form  # the contrast with NOBODY, whose features are zero
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
         return self.estimate.draw(context, u, draws, self._generator)

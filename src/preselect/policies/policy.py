@@ -18,10 +18,10 @@ from preselect.context import Context, ContextLike, Floats, Integers, Mask, as_c
 from preselect.decision import Decision
 from preselect.errors import InputError
 from preselect.kernels import choosing
-from preselect.kernels.types import CONTRAST, NOT_FINITE, OK, PLAIN, TIED
+from preselect.kernels.types import CONTRAST, NOT_FINITE, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Void
 from preselect.policies.cover import cover
-from preselect.policies.estimators import Estimator
+from preselect.policies.estimators import Estimator, update
 from preselect.policies.persistence import (
     Arrays,
     collect_state,
@@ -173,6 +173,11 @@ class Policy(ABC):
         elif isinstance(outcome, Void):
             self.voids += 1
 
+    @property
+    def _outcomes(self) -> int:
+        """How many outcomes have been learnt from; those without a winner teach policies with an outside option."""
+        return self.observations + self.no_winners if self.outside else self.observations
+
     @abstractmethod
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         """Learn from a decision and its outcome; all or nothing.
@@ -276,6 +281,10 @@ class LinearPolicy(Policy):
         """Return how widths are computed now; without exploration there are none."""
         return _NO_WIDTH
 
+    def _width_of_one(self) -> Width:
+        """Return how widths are computed now if only one arm is chosen."""
+        return self._width()
+
     def _score(self, context: Context) -> tuple[Floats, Floats]:
         width = self._width()
         leader = int(self._score_all(context, _NO_WIDTH)[0].argmax()) if width[2] == CONTRAST else -1
@@ -295,7 +304,7 @@ class LinearPolicy(Policy):
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         if self.choose == "cover":
             return self._cover(context, k, eligible)
-        width = Sigma, beta, form = self._width()
+        width = Sigma, beta, form = self._width() if k > 1 else self._width_of_one()
         if k > _MAX_SORTED_BY_INSERTION:
             return self._choose_slowly(context, k, eligible, width)
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
@@ -344,9 +353,9 @@ class LinearPolicy(Policy):
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         if not self.outside:
-            return self._observe(decision.rows, ranking, self.observations + 1)
+            return self._observe(decision.rows, ranking, self._outcomes + 1)
         rows, ranking, pace = self.estimate.add_nobody(decision.rows, ranking, outcome)
-        self._observe(rows, ranking, self.observations + self.no_winners + 1)
+        self._observe(rows, ranking, self._outcomes + 1)
         return self.estimate.set_pace(pace)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
@@ -362,18 +371,6 @@ class LinearPolicy(Policy):
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
         return {**self.estimate.widen(arrays), **super()._widen_arrays(arrays)}
-
-
-def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
-    """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
-    if estimate.learn(rows, ranking, t) != OK:
-        raise InputError(
-            f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
-            f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(estimate.block).max():.3g}; nothing was "
-            "learnt; scale the features"
-        )
-    if t % estimate.refresh_every == 0:
-        estimate.refresh()
 
 
 def _tie_tolerance(score: float) -> float:

@@ -7,8 +7,8 @@ import math
 from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
-from preselect.policies.estimators import Gram, WholeHistory
-from preselect.policies.policy import LinearPolicy, Part, Width, update
+from preselect.policies.estimators import Gram, WholeHistory, update
+from preselect.policies.policy import LinearPolicy, Part, Width
 
 
 class UCBMNL(LinearPolicy):

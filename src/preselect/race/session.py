@@ -138,7 +138,7 @@ class RaceSession:
                 f"the features are {list(values)}, but {self.pool.journal} was started with "
                 f"{learner.preselector.context}; restore them, or write another journal into {self.pool.path}"
             )
-        return learner.select(values, self.pool.k, eligible=self._list_eligible(), label=str(instance.path))
+        return learner.select(values, k=self.pool.k, eligible=self._list_eligible(), label=str(instance.path))
 
     def _list_eligible(self) -> list[str]:
         """List the arms whose commands have not failed to start."""

@@ -55,7 +55,7 @@ def apply_event(preselector: Preselector, journal: Journal, event: Event) -> str
         if event.kind == "arm":
             preselector.add(body["name"], body["features"])
         elif event.kind == "decision":
-            return _compare(event, preselector.select(body["context"], body["k"], eligible=body["eligible"]))
+            return _compare(event, preselector.select(body["context"], k=body["k"], eligible=body["eligible"]))
         else:
             decision = restore_decision(_find_decision(journal, event))
             outcome = _restore_outcome(decision, body["kind"], body["names"], body.get("after"))

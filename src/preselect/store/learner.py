@@ -173,16 +173,14 @@ class Learner:
             self.journal.append("arm", {"name": name, "features": values})
         self._snapshot_when_due()
 
-    def select(
-        self, context: Values | None = None, k: int = 1, *, eligible: Names | None = None, label: str = ""
-    ) -> Entry:
+    def select(self, context: Values | None = None, *, k: int, eligible: Names | None = None, label: str = "") -> Entry:
         """Choose k arms for a round, as Preselector.select does.
 
         Parameters
         ----------
         context : mapping, sequence or array, optional
             The features of the round: numbers by name, or in order; None or NaN for unknown values.
-        k : int, default 1
+        k : int
             How many arms to choose.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
@@ -195,7 +193,7 @@ class Learner:
             eligible = list(eligible)  # an iterator could be read only once
         values = _name_values(self._preselector.context, self._preselector._as_row(context))
         with self._in_step():
-            decision = self._preselector.select(values, k, eligible=eligible)
+            decision = self._preselector.select(values, k=k, eligible=eligible)
             body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
             record, numbers = decision.to_record()
             number = self.journal.append("decision", body | record, numbers=numbers)

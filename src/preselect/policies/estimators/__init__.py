@@ -1,9 +1,19 @@
 """How policies estimate theta. A policy holds one estimator; choosing arms is the policy's own business."""
 
 from preselect.policies.estimators.averaged import AveragedSGD, Sandwich
-from preselect.policies.estimators.estimator import Estimator, simplify
+from preselect.policies.estimators.estimator import Estimator, simplify, update
 from preselect.policies.estimators.gaussian import Gaussian, Gram
 from preselect.policies.estimators.online_newton import OnlineNewton
 from preselect.policies.estimators.whole_history import WholeHistory
 
-__all__ = ["AveragedSGD", "Estimator", "Gaussian", "Gram", "OnlineNewton", "Sandwich", "WholeHistory", "simplify"]
+__all__ = [
+    "AveragedSGD",
+    "Estimator",
+    "Gaussian",
+    "Gram",
+    "OnlineNewton",
+    "Sandwich",
+    "WholeHistory",
+    "simplify",
+    "update",
+]
