@@ -230,6 +230,22 @@ def test_races_are_trivial_compared_with_the_average_race_or_the_limit_if_that_i
     assert [tells_apart(failing, after) for after in (1.1e-3, 0.9e-3)] == [True, False]
 
 
+def test_the_pace_of_races_is_forgotten_like_everything_else():
+    policy = Newton(d=2, discount=0.5, outside=True, seed=0)
+    for outcome in (Winner(0, after=0.2), NoWinner(after=1.0), Winner(0), Winner(0, after=0.4)):  # one without a time
+        policy.learn(policy.select(np.eye(2), 2), outcome)
+    np.testing.assert_allclose(policy.pace, [1.75, 0.25 * 0.2 + 0.5 * 10.0 + 0.4])
+
+
+def test_the_prior_stays_where_no_arm_ever_wins():
+    """Features get their part of the prior back in turn: outcomes without a winner count as turns, too."""
+    policy = Newton(d=4, precision=2.0, discount=0.95, outside=True, seed=0)
+    for _ in range(200):
+        policy.learn(policy.select([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0]], 2), NoWinner())
+    unseen = policy.A.diagonal()[1:]
+    assert 2.0 / np.e < unseen.min() <= unseen.max() <= 2.0 + 1e-9
+
+
 def test_an_arm_that_wins_at_once_or_never_keeps_what_it_has_won():
     """It solves nine of ten at once, the others five of these nine, slowly: ignoring quick races would hide it."""
     generator, policy, failures = np.random.default_rng(0), Newton(d=4, outside=True, seed=0), 0
