@@ -49,13 +49,67 @@ class LiteralBelief:
 
     def maximum_likelihood(self):
         """Newton's method on the sum of all log-likelihoods and the log prior, from the prior mean to convergence."""
-        theta, step = self.mean.copy(), np.inf
-        while np.abs(step).max() > 1e-12:
-            g = self.precision * (self.mean - theta)
-            H = -np.diag(self.precision)
-            for sigma, X_S in self.outcomes:
-                g = g + literal.gradient(theta, sigma, X_S)
-                H = H + literal.hessian(theta, sigma, X_S)
-            step = np.linalg.solve(-H, g)
-            theta = theta + step / max(1.0, np.abs(step).max())  # far away, Newton's step may be too long
-        return theta, -H
+        return maximise(self.mean, np.diag(self.precision), self.outcomes, self.mean, 1e-7)
+
+
+def maximise(mean, precision, outcomes, theta, tolerance, discount=1.0):
+    """Newton's method on Gaussian times likelihoods: theta after the first step below tolerance, in standard
+    deviations, and minus the Hessian before it. Steps that lead downhill are halved."""
+    weights = [discount ** (len(outcomes) - 1 - t) for t in range(len(outcomes))]
+
+    def value(theta):
+        logs = sum(w * literal.log_likelihood(theta, *outcome) for w, outcome in zip(weights, outcomes, strict=True))
+        return logs - 0.5 * (theta - mean) @ precision @ (theta - mean)
+
+    while True:
+        g, A = precision @ (mean - theta), precision
+        for w, outcome in zip(weights, outcomes, strict=True):
+            g, A = g + w * literal.gradient(theta, *outcome), A - w * literal.hessian(theta, *outcome)
+        step = np.linalg.solve(A, g)
+        if g @ step <= tolerance**2:
+            return theta + step, A
+        while value(theta + step) < value(theta):
+            step = step / 2
+        theta = theta + step
+
+
+class LiteralOnlineNewton(LiteralBelief):
+    """One Newton step per outcome, more if it is long; and fits to the latest outcomes, 4 and more of them apart."""
+
+    def __init__(self, d, discount=1.0, **prior):
+        super().__init__(d, **prior)
+        self.discount, self.t, self.due, self.base = discount, 0, 4, (self.theta, self.A)
+
+    def learn(self, sigma, X_S):
+        self.t += 1
+        if self.discount < 1.0:
+            self.fade()
+        self.step(sigma, X_S)
+        self.outcomes.append((sigma, X_S.copy()))
+        if len(self.outcomes) == self.due:
+            self.fit()
+
+    def step(self, sigma, X_S):
+        A = self.A - literal.hessian(self.theta, sigma, X_S)
+        moved = np.linalg.solve(A, literal.gradient(self.theta, sigma, X_S))
+        if np.ptp(X_S @ moved) <= 2.0 and len(X_S) <= len(self.theta):
+            self.theta, self.A = self.theta + moved, A
+        else:
+            self.theta, self.A = maximise(self.theta, self.A, [(sigma, X_S)], self.theta, 0.1)
+
+    def fit(self):
+        (theta, A), left = self.base, self.discount ** len(self.outcomes)
+        prior = np.diag((1 - left) * self.precision)
+        mean = np.linalg.solve(left * A + prior, left * A @ theta + prior @ self.mean)
+        self.theta, self.A = maximise(mean, left * A + prior, self.outcomes, self.theta, 1e-2, self.discount)
+        memory = self.t if self.discount == 1.0 else min(self.t, 1 / (1 - self.discount))
+        self.due = len(self.outcomes) + max(4, int(memory / 4))
+
+    def fade(self):
+        """0.7 of four features: two have their turn in a round, and lose 0.7^2 between turns."""
+        lost, g = 1.0 - self.discount**2, np.zeros(4)
+        self.A = self.discount * self.A
+        for a in ((0, 1), (2, 3))[self.t % 2]:
+            self.A[a, a] += lost * self.precision[a]
+            g[a] = lost * self.precision[a] * (self.mean[a] - self.theta[a])
+        self.theta = self.theta + np.linalg.solve(self.A, g)

@@ -151,7 +151,7 @@ def test_epoch_greedy_is_its_source(outcome):
     policy = EpochGreedy(d=4, c=1.7, precision=0.1, seed=4)
     source = LiteralEpochGreedy(4, 4, 1.7, 0.1)
     fidelity.agree(policy, source, outcome, rounds=60, compare=("theta",))
-    assert len(policy.estimate.sizes) == source.epoch > 10
+    assert len(policy.estimate.history.sizes) == source.epoch > 10
 
 
 def test_ts_mnl_draws_from_the_posterior_itself():
@@ -220,13 +220,13 @@ def test_the_maximum_is_found_where_plain_newton_would_diverge():
     generator = np.random.default_rng(0)
     rows = 100.0 * generator.normal(size=(60, 3))
     sizes, lengths = np.full(20, 3), np.ones(20, dtype=np.int64)
-    prior, estimate = np.stack((np.zeros(3), np.full(3, 1e-3))), np.zeros((7, 3))
-    steps = history.maximise_posterior(rows, sizes, lengths, 20, prior, 1e-8, 50, estimate)
+    prior, estimate = np.vstack((np.zeros(3), 1e-3 * np.eye(3))), np.zeros((7, 3))
+    steps = history.maximise_posterior(rows, sizes, lengths, 20, prior, 1.0, 1e-8, 50, estimate)
     assert 0 < steps < 50
-    best = history._log_posterior(rows, sizes, lengths, 20, prior, estimate[0])
+    best = history._log_posterior(rows, sizes, lengths, 20, prior, 1.0, estimate[0])
     for _ in range(200):
         near = estimate[0] + 0.05 * generator.normal(size=3)
-        assert history._log_posterior(rows, sizes, lengths, 20, prior, near) <= best
+        assert history._log_posterior(rows, sizes, lengths, 20, prior, 1.0, near) <= best
 
 
 def test_refitting_less_often_learns_the_same_in_the_end():

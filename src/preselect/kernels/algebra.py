@@ -112,6 +112,15 @@ def invert(A: Floats, P: Floats) -> bool:
 
 
 @helper
+def solve_lower(M: Floats, V: Floats) -> None:
+    """Replace V by inv(L) V, where M holds L as `_factor` leaves it."""
+    for i in range(V.shape[0]):
+        add_rows(V, i, M, V, _FIRST, i)
+        for a in range(V.shape[1]):
+            V[i, a] *= M[i, i]
+
+
+@helper
 def solve_shrinkage(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Floats) -> bool:
     """V with P - V'V = inv(inv(P) + F'F): with I + F P F' = L L', L V = F P (Woodbury). M then holds L, factored.
 
@@ -121,10 +130,7 @@ def solve_shrinkage(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Float
     add_product(M, V, F_columns)
     if not _factor(M):
         return False
-    for i in range(V.shape[0]):
-        add_rows(V, i, M, V, _FIRST, i)
-        for a in range(V.shape[1]):
-            V[i, a] *= M[i, i]
+    solve_lower(M, V)
     return True
 
 
@@ -146,7 +152,7 @@ def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats) -> Floats:
 
 
 @inlined
-def update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+def _update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
     """As `gain_precision`, by updating P in O(k d^2), for F with fewer rows than columns; may be IMPRECISE."""
     r, d = F.shape
     scaled = F
@@ -174,7 +180,9 @@ def update_precision(F: Floats, g: Floats, discount: float, step: float, theta: 
 
 
 @inlined
-def recompute_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+def _recompute_precision(
+    F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats
+) -> int:
     """As `gain_precision`, by inverting the new A: exact, and less work if F has many rows."""
     d = F.shape[1]
     new_A, new_P = np.empty((d, d)), np.empty((d, d))
@@ -202,7 +210,7 @@ def gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Fl
         return NOT_FINITE
     status = IMPRECISE
     if F.shape[1] > F.shape[0]:
-        status = update_precision(F, g, discount, step, theta, A, P)
+        status = _update_precision(F, g, discount, step, theta, A, P)
     if status == IMPRECISE:
-        status = recompute_precision(F, g, discount, step, theta, A, P)
+        status = _recompute_precision(F, g, discount, step, theta, A, P)
     return status

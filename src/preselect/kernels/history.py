@@ -12,18 +12,20 @@ from preselect.kernels.types import Floats, Integers
 
 @fused
 def _log_posterior(
-    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, prior: Floats, theta: Floats
+    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, base: Floats, discount: float, theta: Floats
 ) -> float:
-    """Log-likelihood of all outcomes, each by Eq. (5), plus the logarithm of the Gaussian prior, up to a constant.
+    """Log-likelihood of all outcomes, each by Eq. (5), plus the logarithm of a Gaussian, `base`, up to a constant.
 
-    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; the rows of `prior` are its mean
-    and its precision.
+    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; every later outcome multiplies
+    its weight by `discount`. The rows of `base` are its mean, then those of its precision matrix.
     """
     total = 0.0
     for a in range(theta.shape[0]):
-        total -= 0.5 * prior[1, a] * (theta[a] - prior[0, a]) ** 2
+        for b in range(theta.shape[0]):
+            total -= 0.5 * (theta[a] - base[0, a]) * base[1 + a, b] * (theta[b] - base[0, b])
     last = 0
     for t in range(outcomes):
+        weight = discount ** (outcomes - 1 - t)
         last += sizes[t]
         largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last one on
         for i in range(sizes[t]):
@@ -34,7 +36,7 @@ def _log_posterior(
             else:
                 sum_of_exponentials += math.exp(u - largest)
             if i >= sizes[t] - lengths[t]:
-                total += u - largest - math.log(sum_of_exponentials)
+                total += weight * (u - largest - math.log(sum_of_exponentials))
     return total
 
 
@@ -44,7 +46,7 @@ def metropolis(
     sizes: Integers,
     lengths: Integers,
     outcomes: int,
-    prior: Floats,
+    base: Floats,
     estimate: Floats,
     tails: float,
     proposals: Floats,
@@ -63,7 +65,7 @@ def metropolis(
     weight = -np.inf
     for step in range(-1, proposals.shape[0]):
         theta = draw if step < 0 else proposals[step]
-        proposed = _log_posterior(history, sizes, lengths, outcomes, prior, theta)
+        proposed = _log_posterior(history, sizes, lengths, outcomes, base, 1.0, theta)
         square = 0.0
         for a in range(d):
             for b in range(d):
@@ -80,14 +82,21 @@ def metropolis(
 
 @fused
 def _slopes(
-    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, theta: Floats, g: Floats, A: Floats
+    history: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    discount: float,
+    theta: Floats,
+    g: Floats,
+    A: Floats,
 ) -> None:
     """Add the gradient and minus the Hessian of the log-likelihood of all outcomes at theta to g and A."""
     d = theta.shape[0]
-    mu = np.empty(d)
+    mu, centred = np.empty(d), np.empty(d)
     first = 0
     for t in range(outcomes):
-        k = sizes[t]
+        k, weight = sizes[t], discount ** (outcomes - 1 - t)
         u = np.empty(k)
         for i in range(k):
             u[i] = product(history, first + i, theta)
@@ -100,15 +109,20 @@ def _slopes(
                 for a in range(d):
                     mu[a] += share * history[first + i, a]
             for a in range(d):
-                g[a] += history[first + s, a] - mu[a]
+                g[a] += weight * (history[first + s, a] - mu[a])
             for i in range(s, k):
-                share = math.exp(u[i] - normalisers[s])
+                share = weight * math.exp(u[i] - normalisers[s])
                 for a in range(d):
-                    x = share * (history[first + i, a] - mu[a])
+                    centred[a] = history[first + i, a] - mu[a]
+                for a in range(d):
+                    x = share * centred[a]
                     if x != 0.0:
-                        for b in range(d):
-                            A[a, b] += x * (history[first + i, b] - mu[b])
+                        for b in range(a + 1):
+                            A[a, b] += x * centred[b]
         first += k
+    for a in range(d):
+        for b in range(a):
+            A[b, a] = A[a, b]
 
 
 @fused
@@ -117,43 +131,45 @@ def maximise_posterior(
     sizes: Integers,
     lengths: Integers,
     outcomes: int,
-    prior: Floats,
+    base: Floats,
+    discount: float,
     tolerance: float,
     most_steps: int,
     estimate: Floats,
 ) -> int:
     """Newton's method with halved steps from theta on, until a step is below `tolerance`; returns the number of steps.
 
-    The last step is taken too, so that the error is of the order of its square. The rows of `estimate` are theta, then
-    those of A, minus the Hessian before that step, and of P = inv(A); the rows of `prior` are its mean and precision.
+    The length of a step is in standard deviations of the posterior. The last one is taken too, so that the error is of
+    the order of its square. The rows of `estimate` are theta, then those of A, minus the Hessian before that step, and
+    of P = inv(A). Returns -1, with nothing changed, if there is no finite maximum.
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
-    value = _log_posterior(history, sizes, lengths, outcomes, prior, theta)
+    value = _log_posterior(history, sizes, lengths, outcomes, base, discount, theta)
     for step in range(most_steps):
-        g = prior[1] * (prior[0] - theta)
-        A[:] = 0.0
-        for a in range(d):
-            A[a, a] = prior[1, a]
-        _slopes(history, sizes, lengths, outcomes, theta, g, A)
+        g = np.zeros((1, d))
+        add_product(g, (base[0] - theta).reshape((1, d)), base[1:])
+        A[:] = base[1:]
+        _slopes(history, sizes, lengths, outcomes, discount, theta, g[0], A)
         if not invert(A, P):
             return -1
         moved = np.zeros((1, d))
-        add_product(moved, g.reshape((1, d)), P)
-        largest = np.abs(moved).max()
-        if not math.isfinite(largest):
+        add_product(moved, g, P)
+        square = product(g, 0, moved[0])
+        if not math.isfinite(square):
             return -1
-        length = 1.0
+        is_last = square <= tolerance * tolerance or step + 1 == most_steps
         new_theta = theta + moved[0]
-        if largest > tolerance:
-            new_value = _log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+        if square > tolerance * tolerance:
+            length = 1.0
+            new_value = _log_posterior(history, sizes, lengths, outcomes, base, discount, new_theta)
             while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
                 length *= 0.5
                 new_theta = theta + length * moved[0]
-                new_value = _log_posterior(history, sizes, lengths, outcomes, prior, new_theta)
+                new_value = _log_posterior(history, sizes, lengths, outcomes, base, discount, new_theta)
             value = new_value
         theta = new_theta
-        if largest <= tolerance or step + 1 == most_steps:
+        if is_last:
             estimate[0] = theta
             estimate[1 : 1 + d] = A
             estimate[1 + d :] = P

@@ -6,74 +6,186 @@ import numpy as np
 
 from preselect.compiling import fused, helper
 from preselect.kernels.algebra import (
+    add_product,
     gain_precision,
     move,
-    recompute_precision,
     scaled_transpose,
+    solve_lower,
     solve_shrinkage,
     squares_are_finite,
-    update_precision,
 )
-from preselect.kernels.plackett_luce import slopes
-from preselect.kernels.types import NOT_FINITE, OK, Floats, Integers
+from preselect.kernels.plackett_luce import (
+    curvature_factor,
+    gradient,
+    product,
+    rank_rows,
+    slopes,
+    stage_normalisers,
+    stage_probabilities,
+    utilities,
+)
+from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, Floats, Integers
+
+_LONG_STEP = 2.0  # by which the difference between two log-utilities may change for one Newton step to be trusted
+_CLOSE = 1e-2  # the square of the last step, in standard deviations of the belief
+_MOST_STEPS = 50
 
 
 @helper
-def _with_prior(F: Floats, g: Floats, theta: Floats, prior: Floats, discount: float, t: int) -> Floats:
-    """F and g with a part of the prior that discounting has removed, restored for a few features in turn.
+def _log_likelihood(u: Floats, m: int) -> float:
+    """The logarithm of Eq. (5), given the utilities of the arms in the order of the outcome."""
+    normalisers = stage_normalisers(u, m)
+    total = 0.0
+    for s in range(m):
+        total += u[s] - normalisers[s]
+    return total
 
-    Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds and then gets back what the prior
-    has lost since: the precision that comes from the prior stays between 1/e of itself and all of it.
+
+@helper
+def _solve_outcome(v: Floats, m: int, K: Floats, c: Floats, C: Floats, M: Floats) -> int:
+    """The utilities that are most likely after an outcome, v + K c, where they were Gaussian before.
+
+    v, the mean, and K, the covariance, are those of the utilities relative to the last arm's. Newton's method, its
+    steps halved where the likelihood is so flat that they would go too far. C receives the factor of the curvature
+    before the last step, M the factor of I + C K C'; c must be zero. IMPRECISE if rounding prevents it.
     """
-    r, d = F.shape
-    count = min(d, math.ceil(d * (1.0 - discount)))
-    cycle = (d + count - 1) // count
-    lost = 1.0 - discount**cycle
-    first = (t % cycle) * count
-    last = min(first + count, d)
-    longer = np.zeros((r + last - first, d))
+    r = v.shape[0]
+    relative = np.zeros((r + 1, r))  # the rows of the arms, in these coordinates
+    u, new_u, new_c = np.zeros(r + 1), np.zeros(r + 1), np.empty(r)
     for i in range(r):
-        for a in range(d):
-            longer[i, a] = F[i, a]
-    for a in range(first, last):
-        longer[r + a - first, a] = math.sqrt(lost * prior[1, a])
-        g[0, a] += lost * prior[1, a] * (prior[0, a] - theta[a])
-    return longer
+        relative[i, i] = 1.0
+        u[i] = v[i]
+    value = _log_likelihood(u, m)
+    for _ in range(_MOST_STEPS):
+        p = stage_probabilities(u, m)
+        g = gradient(relative, p)
+        for i in range(r):
+            g[0, i] -= c[i]
+        C[:] = curvature_factor(relative, p)
+        V = np.zeros((r, r))
+        M[:] = 0.0
+        if not solve_shrinkage(C, scaled_transpose(C, 1.0), K, V, M):
+            return IMPRECISE
+        moved = move(g, 1.0, np.zeros(r), K, V)
+        square = product(g, 0, moved[0])
+        for i in range(r):  # g becomes the step of c, g - C'C moved
+            share = product(C, i, moved[0])
+            for j in range(r):
+                g[0, j] -= share * C[i, j]
+        if square <= _CLOSE:
+            for i in range(r):
+                c[i] += g[0, i]
+            return OK
+        length, new_value = 1.0, -np.inf
+        while length > 1e-18 and not new_value >= value:
+            loss = 0.0
+            for i in range(r):
+                new_u[i] = u[i] + length * moved[0, i]
+                new_c[i] = c[i] + length * g[0, i]
+                loss += 0.5 * new_c[i] * (new_u[i] - v[i])
+            new_value = _log_likelihood(new_u, m) - loss
+            length *= 0.5
+        value = new_value
+        for i in range(r):
+            u[i], c[i] = new_u[i], new_c[i]
+    return OK
+
+
+@helper
+def _is_long(rows: Floats, theta: Floats, new_theta: Floats) -> bool:
+    """Whether differences between the utilities of these rows change by more than `_LONG_STEP`."""
+    least, most = np.inf, -np.inf
+    for i in range(rows.shape[0]):
+        change = product(rows, i, new_theta) - product(rows, i, theta)
+        least, most = min(least, change), max(most, change)
+    return not most - least <= _LONG_STEP
 
 
 @fused
 def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
     """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
 
-    The rows of `estimate` are theta, then those of A and P. P is updated, in O(k d^2). IMPRECISE, and nothing changed,
-    if that loses too many digits.
+    The rows of `estimate` are theta, then those of A and P. P is updated, in O(k d^2). If the step is long, LONG, and
+    if the update loses too many digits, IMPRECISE; then nothing is changed.
+    """
+    k, d = rows.shape
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    g, F = slopes(rows, ranking, theta)
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE
+    V, M = np.zeros((k - 1, d)), np.zeros((k - 1, k - 1))
+    if not solve_shrinkage(F, scaled_transpose(F, 1.0), P, V, M):
+        return IMPRECISE
+    new_theta = move(g, 1.0, theta, P, V)
+    if not (squares_are_finite(V) and squares_are_finite(new_theta)):
+        return NOT_FINITE
+    if _is_long(rows, theta, new_theta[0]):
+        return LONG
+    add_product(P, scaled_transpose(V, -1.0), V)
+    add_product(A, scaled_transpose(F, 1.0), F)
+    for a in range(d):
+        theta[a] = new_theta[0, a]
+    return OK
+
+
+@fused
+def proximal_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+    """The same with steps until theta is at the maximum of belief times likelihood, and the Hessian there.
+
+    Only differences between the arms matter, so the maximum is sought among their utilities, in k - 1 dimensions: the
+    steps together cost O(k d^2), too.
+    """
+    k, d = rows.shape
+    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
+    ranked = rank_rows(rows, ranking)
+    D = np.empty((k - 1, d))
+    for i in range(k - 1):
+        for a in range(d):
+            D[i, a] = ranked[i, a] - ranked[k - 1, a]
+    DP, K = np.zeros((k - 1, d)), np.zeros((k - 1, k - 1))
+    add_product(DP, D, P)
+    add_product(K, DP, scaled_transpose(D, 1.0))
+    if not squares_are_finite(K):
+        return NOT_FINITE
+    c, C, M = np.zeros((1, k - 1)), np.empty((k - 1, k - 1)), np.empty((k - 1, k - 1))
+    status = _solve_outcome(utilities(D, theta), ranking.shape[0], K, c[0], C, M)
+    if status != OK:
+        return status
+    moved, F, V = np.zeros((1, d)), np.zeros((k - 1, d)), np.zeros((k - 1, d))
+    add_product(moved, c, DP)
+    add_product(F, C, D)
+    add_product(V, C, DP)
+    solve_lower(M, V)  # P - V'V = inv(A + F'F)
+    for a in range(d):
+        moved[0, a] += theta[a]
+    if not (squares_are_finite(F) and squares_are_finite(V) and squares_are_finite(moved)):
+        return NOT_FINITE
+    add_product(P, scaled_transpose(V, -1.0), V)
+    add_product(A, scaled_transpose(F, 1.0), F)
+    for a in range(d):
+        theta[a] = moved[0, a]
+    return OK
+
+
+@fused
+def fade(prior: Floats, discount: float, t: int, estimate: Floats) -> int:
+    """Multiply A by `discount`, and restore what the prior has lost by it, for a few features in turn.
+
+    Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds: the precision that comes from the
+    prior stays between 1/e of itself and all of it. The rows of `prior` are its mean and its precision.
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = slopes(rows, ranking, theta)
-    if not (squares_are_finite(F) and squares_are_finite(g)):
-        return NOT_FINITE
-    return update_precision(F, g, 1.0, 1.0, theta, A, P)
-
-
-@fused
-def recompute_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
-    """The same step with P recomputed from A, in O(d^3): exact, and cheaper if d < k."""
-    d = estimate.shape[1]
-    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = slopes(rows, ranking, theta)
-    if not (squares_are_finite(F) and squares_are_finite(g)):
-        return NOT_FINITE
-    return recompute_precision(F, g, 1.0, 1.0, theta, A, P)
-
-
-@fused
-def discounted_newton(rows: Floats, ranking: Integers, prior: Floats, discount: float, t: int, estimate: Floats) -> int:
-    """The same step after A has been multiplied by `discount`; the rows of `prior` are its mean and its precision."""
-    d = estimate.shape[1]
-    theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = slopes(rows, ranking, theta)
-    return gain_precision(_with_prior(F, g, theta, prior, discount, t), g, discount, 1.0, theta, A, P)
+    count = min(d, math.ceil(d * (1.0 - discount)))
+    cycle = (d + count - 1) // count
+    lost = 1.0 - discount**cycle
+    first = (t % cycle) * count
+    last = min(first + count, d)
+    F, g = np.zeros((last - first, d)), np.zeros((1, d))
+    for a in range(first, last):
+        F[a - first, a] = math.sqrt(lost * prior[1, a])
+        g[0, a] = lost * prior[1, a] * (prior[0, a] - theta[a])
+    return gain_precision(F, g, discount, 1.0, theta, A, P)
 
 
 @fused

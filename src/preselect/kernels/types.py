@@ -10,5 +10,5 @@ Matrix = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-OK, NOT_FINITE, TIED, IMPRECISE = 0, 1, 2, 3  # what a kernel returns
+OK, NOT_FINITE, TIED, IMPRECISE, LONG = 0, 1, 2, 3, 4  # what a kernel returns
 LOGARITHM, PLAIN, CONTRAST = 0, 1, 2  # the forms of a width

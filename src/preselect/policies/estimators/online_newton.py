@@ -10,18 +10,30 @@ from numpy.typing import ArrayLike, NDArray
 from preselect import model
 from preselect.arguments import number
 from preselect.context import Floats, Integers
-from preselect.kernels import learning
-from preselect.kernels.types import IMPRECISE
+from preselect.kernels import history, learning
+from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK
 from preselect.outcomes import Outcome
 from preselect.policies import race_times
 from preselect.policies.estimators.gaussian import Gaussian
+from preselect.policies.estimators.history import History
+from preselect.policies.persistence import restore_in_place, widen_arrays
+
+_MOST_OUTCOMES = 256  # how many outcomes are kept
+_MOST_NUMBERS = 1_000_000  # the same, in numbers of their rows
+_LEAST_INTERVAL = 4  # outcomes between fits; with many features more, because a fit costs O(d^3)
+_GROWTH = 4  # a fit after every quarter of the outcomes so far
+_TOLERANCE, _MOST_STEPS = 1e-2, 50  # the last step of a fit, in standard deviations, and a limit to their number
+_COARSE = 0.1  # the same, for a step over one outcome
 
 
 class OnlineNewton(Gaussian):
-    """A gains minus the Hessian of the log-likelihood at theta, and theta gains P times the gradient: O(k d^2).
+    """After each outcome theta moves to the maximum of belief times likelihood, and A gains the curvature there.
 
-    This is the Laplace approximation of the posterior, followed from outcome to outcome (an extended Kalman filter),
-    for winners, rankings and top-m rankings alike.
+    This is the Laplace approximation of the posterior, followed from outcome to outcome, for winners, rankings and
+    top-m rankings alike. A step costs O(k d^2). What it takes for the curvature of an outcome is that at an early
+    estimate, and the belief becomes far too sure if that is never revised. So the latest outcomes are kept, and now and
+    then theta is fitted to all of them, exactly, on top of `base`, the belief before them: A is then minus the Hessian
+    at theta. Once there are 256, or a million numbers, the belief becomes the new base, and they are dropped.
 
     With `discount` below 1, A is multiplied by it before each outcome. The prior is not forgotten: feature after
     feature gets back what the discount took from it, with theta drawn to the prior mean accordingly.
@@ -31,12 +43,68 @@ class OnlineNewton(Gaussian):
         super().__init__(d, mean=mean, precision=precision)
         self.discount = number(discount, "discount", above=0.0, most=1.0)
         self.pace = np.zeros(2)  # races of known time and their total cost, discounted like everything else
+        self.base = self.block[: 1 + d].copy()  # theta and A before the outcomes that are kept
+        self.recent = History(d)
+        self.due = np.full(1, self._interval(0))  # how many outcomes are to be kept before the next fit
+
+    def _interval(self, t: int) -> int:
+        """Return how many outcomes there are between outcome t, at which theta was fitted, and the next fit."""
+        memory = t if self.discount == 1.0 else min(t, int(1.0 / (1.0 - self.discount)))
+        return max(_LEAST_INTERVAL, self.d // _GROWTH, memory // _GROWTH)
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
-        if self.discount < 1.0:
-            return learning.discounted_newton(rows, ranking, self.prior, self.discount, t, self.block)
+        self.recent.place(rows, ranking)
+        status = self._step(rows, ranking) if self.discount == 1.0 else self._fade_and_step(rows, ranking, t)
+        if status == OK:
+            self.recent.keep()
+            if self.recent.outcomes >= self.due[0] or self._is_full():
+                self._fit(t)
+        return status
+
+    def _step(self, rows: Floats, ranking: Integers) -> int:
         status = learning.update_newton(rows, ranking, self.block) if self.d >= len(rows) else IMPRECISE
-        return learning.recompute_newton(rows, ranking, self.block) if status == IMPRECISE else status
+        if status == LONG:
+            status = learning.proximal_newton(rows, ranking, self.block)
+        if status == IMPRECISE:
+            status = self._maximise(self.recent.placed(), self.block[: 1 + self.d], _COARSE)
+        return status
+
+    def _fade_and_step(self, rows: Floats, ranking: Integers, t: int) -> int:
+        before = self.block.copy()
+        status = learning.fade(self.prior, self.discount, t, self.block)
+        if status == OK:
+            status = self._step(rows, ranking)
+        if status != OK:
+            self.block[:] = before
+        return status
+
+    def _is_full(self) -> bool:
+        return self.recent.outcomes >= _MOST_OUTCOMES or self.recent.rows.size >= _MOST_NUMBERS
+
+    def _fit(self, t: int) -> None:
+        """Fit theta and A to the outcomes that are kept; drop them if there are enough."""
+        self._maximise(self.recent.first(self.recent.outcomes), self._fade_base(), _TOLERANCE)
+        if self._is_full():
+            self.base[:] = self.block[: 1 + self.d]
+            self.recent.clear()
+        self.due[0] = self.recent.outcomes + self._interval(t)
+
+    def _maximise(self, outcomes: tuple[Floats, Integers, Integers, int], base: Floats, tolerance: float) -> int:
+        steps = history.maximise_posterior(*outcomes, base, self.discount, tolerance, _MOST_STEPS, self.block)
+        return NOT_FINITE if steps < 0 else OK
+
+    def _fade_base(self) -> Floats:
+        """Return what is left of the base, and of the prior for the rest."""
+        left = self.discount**self.recent.outcomes
+        if left == 1.0:
+            return self.base
+        mean, precision = self.prior
+        A = left * self.base[1:] + (1.0 - left) * np.diag(precision)
+        theta = np.linalg.solve(A, left * self.base[1:] @ self.base[0] + (1.0 - left) * precision * mean)
+        return np.vstack((theta, A))
+
+    def refresh(self) -> None:
+        """Do nothing: every fit inverts A."""
 
     def add_nobody(self, rows: Floats, ranking: Integers, outcome: Outcome) -> tuple[Floats, Integers, Floats]:
         """Return rows and ranking with NOBODY among the arms, and the pace of races with this one (outside option)."""
@@ -58,9 +126,20 @@ class OnlineNewton(Gaussian):
         return model.winner_probabilities(rows @ self.theta)[None] @ rows
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what has been learnt."""
-        return {**super().arrays(), "pace": self.pace}
+        """Return what has been learnt, with the outcomes that are kept."""
+        return {**self._fixed(), **self.recent.arrays()}
+
+    def _fixed(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays whose size does not change."""
+        return {**super().arrays(), "pace": self.pace, "base": self.base, "due": self.due}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over saved arrays; old files have no pace."""
-        super().restore({"pace": self.pace, **arrays})
+        """Take over saved arrays; old files have no pace and no outcomes, and what they hold is the base."""
+        base = np.vstack((arrays["theta"], arrays["A"]))
+        arrays = {"pace": self.pace, "base": base, "due": self.due, **self.recent.arrays(), **arrays}
+        restore_in_place(self._fixed(), arrays)
+        self.recent.restore(arrays)
+
+    def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return the arrays of an estimator with fewer features, with zeros for the new ones in the outcomes."""
+        return {**widen_arrays(self._fixed(), arrays), **self.recent.widen(arrays)}

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from preselect.arguments import integer
 from preselect.context import Floats, Integers
-from preselect.kernels import history, likelihood
+from preselect.kernels import history
 from preselect.kernels.types import NOT_FINITE, OK
 from preselect.policies.estimators.gaussian import Gaussian
-from preselect.policies.persistence import widen_arrays
+from preselect.policies.estimators.history import History
+from preselect.policies.persistence import restore_in_place, widen_arrays
 
-_TOLERANCE, _MOST_STEPS = 1e-5, 50
+_TOLERANCE, _MOST_STEPS = 1e-5, 50  # the last step, in standard deviations, and a limit to their number
 
 
 class WholeHistory(Gaussian):
@@ -30,34 +31,14 @@ class WholeHistory(Gaussian):
     def __init__(self, d: int, *, mean: ArrayLike = 0.0, precision: ArrayLike, every: int) -> None:
         super().__init__(d, mean=mean, precision=precision)
         self.every = integer(every, "every", 1)
-        self.outcomes, self._rows, self._largest = 0, 0, 0.0
-        self._history = np.empty((0, d))  # the ranked rows of all outcomes, with room for more, as in the next two
-        self._sizes, self._lengths = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-
-    @property
-    def history(self) -> Floats:
-        """The rows of all outcomes, one outcome after another, each in the order of its ranking."""
-        return self._history[: self._rows]
-
-    @property
-    def sizes(self) -> Integers:
-        """The number of rows of each outcome."""
-        return self._sizes[: self.outcomes]
-
-    @property
-    def lengths(self) -> Integers:
-        """The number of ranked arms of each outcome."""
-        return self._lengths[: self.outcomes]
+        self.base = self.block[: 1 + d].copy()  # the prior, as the kernels read it
+        self.history, self._largest = History(d), 0.0
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
-        k, outcome = len(rows), self.outcomes
-        self._make_room(k)
-        self._history[self._rows : self._rows + k] = likelihood.rank_rows(rows, ranking)
-        self._sizes[outcome], self._lengths[outcome] = k, len(ranking)
-        if not self._fit(outcome + 1, float(np.abs(rows).max())):
+        self.history.place(rows, ranking)
+        if not self._fit(self.history.outcomes + 1, float(np.abs(rows).max())):
             return NOT_FINITE
-        self._rows += k
-        self.outcomes += 1
+        self.history.keep()
         return OK
 
     def _fit(self, outcomes: int, largest: float) -> bool:
@@ -65,52 +46,25 @@ class WholeHistory(Gaussian):
         due = outcomes % self.every == 0
         if not due and largest <= self._largest:
             return True
-        steps = history.maximise_posterior(
-            self._history,
-            self._sizes,
-            self._lengths,
-            outcomes,
-            self.prior,
-            _TOLERANCE,
-            _MOST_STEPS,
-            self.block if due else self.block.copy(),
-        )
+        past, estimate = self.history.first(outcomes), self.block if due else self.block.copy()
+        steps = history.maximise_posterior(*past, self.base, 1.0, _TOLERANCE, _MOST_STEPS, estimate)
         if steps >= 0:
             self._largest = max(self._largest, largest)
         return steps >= 0
-
-    def _make_room(self, k: int) -> None:
-        """Make room for one more outcome with k rows, by doubling."""
-        if self._rows + k > len(self._history):
-            self._history = _lengthen(self._history, 2 * (self._rows + k))
-        if self.outcomes == len(self._sizes):
-            self._sizes = _lengthen(self._sizes, 2 * self.outcomes + 1)
-            self._lengths = _lengthen(self._lengths, 2 * self.outcomes + 1)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has been learnt, the history included."""
-        return {**super().arrays(), "history": self.history, "sizes": self.sizes, "lengths": self.lengths}
+        return {**super().arrays(), **self.history.arrays()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over saved arrays; the history may be of any length."""
-        history, sizes, lengths = (arrays[name] for name in ("history", "sizes", "lengths"))
-        if history.ndim != 2 or history.shape[1] != self.d or sizes.sum() != len(history) or len(sizes) != len(lengths):
-            raise ValueError(f"history has shape {history.shape}, sizes {sizes.shape} and lengths {lengths.shape}")
-        self._history, self._sizes, self._lengths = history, sizes, lengths
-        self._rows, self.outcomes, self._largest = len(history), len(sizes), float(np.abs(history).max(initial=0.0))
-        super().restore(arrays)
+        restore_in_place(super().arrays(), arrays)
+        self.history.restore(arrays)
+        self._largest = float(np.abs(self.history.rows).max(initial=0.0))
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the arrays of an estimator with fewer features, with zeros for the new ones in the history."""
-        history = arrays["history"]
-        added = np.zeros((len(history), self.d - history.shape[1]))
-        return {**arrays, **widen_arrays(super().arrays(), arrays), "history": np.hstack((history, added))}
-
-
-def _lengthen(array: NDArray[Any], size: int) -> NDArray[Any]:
-    longer = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer
+        return {**widen_arrays(super().arrays(), arrays), **self.history.widen(arrays)}
