@@ -197,11 +197,11 @@ def test_the_posterior_is_the_sum_of_its_parts():
     generator = np.random.default_rng(1)
     sizes, lengths = np.array([3, 5, 4]), np.array([1, 3, 4])
     rows, theta = generator.normal(size=(12, 2)), generator.normal(size=2)
-    prior = np.array([[0.5, -1.0], [2.0, 3.0]])
-    expected = -0.5 * np.sum(prior[1] * (theta - prior[0]) ** 2)
-    for part, length in zip(np.split(rows, [3, 8]), lengths, strict=True):
-        expected += model.log_likelihood(part @ theta, range(length))
-    assert history._log_posterior(rows, sizes, lengths, 3, prior, theta) == pytest.approx(expected, rel=1e-12)
+    base = np.array([[0.5, -1.0], [2.0, 0.7], [0.7, 3.0]])
+    expected = -0.5 * (theta - base[0]) @ base[1:] @ (theta - base[0])
+    for age, part, length in zip((2, 1, 0), np.split(rows, [3, 8]), lengths, strict=True):
+        expected += 0.9**age * model.log_likelihood(part @ theta, range(length))
+    assert history._log_posterior(rows, sizes, lengths, 3, base, 0.9, theta) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_estimate_is_drawn_to_the_mean_of_the_prior():
@@ -257,7 +257,7 @@ def test_an_outcome_is_learnt_by_both_estimators_or_by_none(make, failing, monke
     for name, value in policy._arrays().items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
     policy.learn(decision, Winner(decision.arms[1]))  # and it goes on
-    assert policy.observations == policy.estimate.outcomes == 2
+    assert policy.observations == policy.estimate.history.outcomes == 2
 
 
 @pytest.mark.parametrize("make", [UCBMNL, CoLSTIM, TSMNL])
@@ -271,7 +271,7 @@ def test_rows_that_cannot_be_fitted_are_refused_before_the_fit_is_due(make):
     for _ in range(7):
         policy.learn(decision, Winner(0))
     assert policy.theta[0] > 0.5
-    assert policy.observations == policy.estimate.outcomes == 8
+    assert policy.observations == policy.estimate.history.outcomes == 8
 
 
 def test_trying_an_outcome_early_does_not_move_the_estimate_before_its_time():
