@@ -66,13 +66,13 @@ def test_choices_are_the_best_for_features_and_precisions_of_any_size(seed, expo
 
 
 @wide_exponents
-@given(st.integers(0, 10_000), st.sampled_from([-160, -155, 0, 100]))
+@given(st.integers(0, 10_000), st.sampled_from([-163, -161, -155, 0, 100]))
 def test_choices_are_the_best_where_squares_vanish_or_overflow(seed, exponent):
     """Precisions at the end of the range: squares of features vanish, and squares of the covariance overflow."""
     generator = np.random.default_rng(seed)
     X = generator.normal(size=(8, 3)) * 10.0**exponent
     precision = 10.0 ** generator.uniform(-299.0, -290.0, 3) if exponent < 0 else 10.0 ** (2 * exponent) * np.ones(3)
-    require_best(Newton(d=3, beta=2.0, precision=precision, bonus="arm"), X, 3)
+    require_best(Newton(d=3, beta=1e8, precision=precision, bonus="arm"), X, 3)
 
 
 @wide_exponents
@@ -89,6 +89,26 @@ def test_cppl_chooses_the_best_for_covariances_of_any_size(seed, exponent):
 def test_the_longest_of_three_tiny_arms_is_chosen():
     X = [[1e-80, 0.0], [2e-80, 0.0], [0.0, 5e-80]]
     assert Newton(d=2, beta=2.0, precision=1e-160, bonus="arm", seed=0).select(X, 1).arms == [2]
+
+
+def test_the_widest_arm_is_chosen_where_squares_of_the_covariance_vanish():
+    """Were the eigenvalues taken for equal, its bound would be half its width, and less than the other's score."""
+    policy = Newton(d=4, beta=2.0, mean=[0.0, 1.5e-100, 0.0, 0.0], precision=[1e200, 1e204, 1e204, 1e204], bonus="arm")
+    assert policy.select(1e100 * np.eye(4)[:2], 1).arms == [0]
+
+
+@pytest.mark.parametrize(("bonus", "k", "chosen"), [("arm", 1, [1]), ("contrast", 2, [0, 1])])
+def test_the_longest_arm_is_chosen_where_its_square_vanishes(bonus, k, chosen):
+    X = [[0.0, 5e-163], [1.5e-162, 0.0], [0.0, 1e-163]]
+    policy = Newton(d=2, beta=1e6, mean=[0.0, 1e156], precision=1e-300, bonus=bonus, seed=0)
+    assert policy.select(X, k).arms.tolist() == chosen
+
+
+def test_arms_are_not_pruned_by_a_bound_that_overflows():
+    """Arms near each other and far from 0: widths of contrasts are finite, bounds by the arms' norms are not."""
+    X = np.column_stack((np.full(8, 1e150), 1e50 * np.arange(8.0)))
+    policy = Newton(d=2, beta=1e200, mean=[0.0, -1e-50], seed=0)
+    assert policy.select(X, 2).arms.tolist() == [0, 7]
 
 
 CONTEXTS = {

@@ -16,7 +16,8 @@ class Thompson(LinearPolicy):
 
     A draw is one theta for all arms, because arms share it: draws per arm would be independent where beliefs are not.
     The belief is that of Newton. Adapted: Agrawal and Goyal choose one arm and see a reward, and their Gaussian
-    posterior is that of linear regression.
+    posterior is that of linear regression, with standard deviations multiplied by R sqrt(9 d log(t / delta)) for their
+    proof; here by `scale`.
 
     The width of a chosen arm is how far the draw lies above the estimate, and may be negative. `scores` returns the
     plain estimates.
