@@ -4,7 +4,7 @@ import fidelity
 import numpy as np
 import pytest
 
-from preselect import LinUCB
+from preselect import LinUCB, Winner
 
 
 class LiteralLinUCB(fidelity.LiteralBelief):
@@ -26,3 +26,15 @@ class LiteralLinUCB(fidelity.LiteralBelief):
 def test_choices_and_estimates_are_those_of_the_formulas(outcome):
     policy = LinUCB(d=4, alpha=0.7, precision=1.5, seed=0)
     fidelity.agree(policy, LiteralLinUCB(4, 0.7, 1.5), outcome, compare=("theta", "A", "P", "b"))
+
+
+def test_now_and_then_the_inverse_is_computed_anew():
+    policy, generator = LinUCB(d=6, seed=0), np.random.default_rng(0)
+    assert policy.estimate.refresh_every == 256
+    policy.estimate.refresh_every = 5
+    for t in range(1, 11):
+        policy.P[:] *= 1.01  # what rounding would do in the end
+        decision = policy.select(generator.random((8, 6)), 3)
+        policy.learn(decision, Winner(decision.arms[0]))
+        error = np.abs(policy.P @ policy.A - np.eye(6)).max()
+        assert error < 1e-10 if t % 5 == 0 else error > 1e-3
