@@ -96,7 +96,7 @@ def test_policies_are_listed_and_described():
         assert f"\n{name} " in f"\n{listed}"
     assert "over the leader. The default." in listed
     described = preselect("policies", "newton").stdout
-    for part in ("Newton (this library)", "newton(beta=2.0, ", "discount : float, default 1.0", "the policy forgets"):
+    for part in ("Newton (this library)", "newton(beta=None, ", "discount : float, default 1.0", "the policy forgets"):
         assert described.count(part) == 1
     assert ">>>" not in described
     assert "unknown policy 'clever'" in preselect("policies", "clever", expect=1).stderr

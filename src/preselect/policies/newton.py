@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import boolean, number, one_of
-from preselect.context import Context, Floats
+from preselect.context import Context, Floats, Integers
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.estimators import OnlineNewton, simplify
+from preselect.policies.persistence import Arrays
 from preselect.policies.policy import LinearPolicy, Part, Width
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
@@ -26,12 +30,21 @@ class Newton(LinearPolicy):
     by which the other k - 1 arms are chosen. bonus="arm" is the plain form u_i + beta sqrt(x_i' P x_i). It is also the
     contrast with NOBODY, whose features are zero, and so how a set of one is chosen if there is an outside option.
 
+    With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
+    however long they compete. So by default beta grows, by the square root of a logarithm:
+
+        beta_t = sqrt(4 + 2 log(1 + t / (10 m))),
+
+    where t outcomes have been learnt from, in which m of the d features were not zero. Features without evidence do not
+    count, so that room for arms to come changes nothing.
+
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
-    beta : float, default 2.0
+    beta : float, optional
         How many standard deviations of log-utility the bounds lie above the estimate, at least 0; more explores more.
+        By default beta_t, which starts at 2 and is 2.3 after 10 outcomes per feature, 3 after 100 and 3.6 after 1000.
     mean : float or d floats, default 0.0
         Prior mean of theta, one number for all features or one for each. For theta uniform on [0, 1]^d use mean=0.5,
         precision=12.
@@ -63,12 +76,13 @@ class Newton(LinearPolicy):
     source = "this library"
     estimate: OnlineNewton
     A, P, pace = Part(), Part(), Part()
+    _state = ("seen",)
 
     def __init__(
         self,
         *,
         d: int,
-        beta: float = 2.0,
+        beta: float | None = None,
         mean: ArrayLike = 0.0,
         precision: ArrayLike = 1.0,
         bonus: str = "contrast",
@@ -78,7 +92,9 @@ class Newton(LinearPolicy):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, seed=seed)
-        self.beta = number(beta, "beta", least=0.0)
+        self.beta = None if beta is None else number(beta, "beta", least=0.0)
+        self.seen = np.zeros(self.d, dtype=np.bool_)  # features that were not zero in some outcome
+        self._seen_features = 0
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
         self._form = _FORMS[self.bonus]
         self.choose = one_of(choose, "choose", ("best", "cover"))
@@ -87,11 +103,28 @@ class Newton(LinearPolicy):
         self.discount, self.outside = self.estimate.discount, boolean(outside, "outside")
 
     def _width(self) -> Width:
-        return self.estimate.P, self.beta, self._form
+        return self.estimate.P, self._grow_beta() if self.beta is None else self.beta, self._form
 
     def _width_of_one(self) -> Width:
         P, beta, form = self._width()
         return P, beta, PLAIN if self.outside else form  # the contrast with NOBODY, whose features are zero
+
+    def _grow_beta(self) -> float:
+        """Return beta_t; with a discount, outcomes count by what is left of them, as they do in A."""
+        t: float = self._outcomes
+        if self.discount < 1.0:
+            t = (1.0 - self.discount**t) / (1.0 - self.discount)
+        return math.sqrt(4.0 + 2.0 * math.log1p(0.1 * t / max(self._seen_features, 1)))
+
+    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
+        super()._observe(rows, ranking, t)
+        if self._seen_features < self.d and self.beta is None:
+            self.seen |= rows.any(axis=0)
+            self._seen_features = int(self.seen.sum())
+
+    def _restore_arrays(self, arrays: Arrays) -> None:
+        super()._restore_arrays({"seen": self.seen, **arrays})  # old files have none, and a constant beta
+        self._seen_features = int(self.seen.sum())
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
         return self.estimate.draw(context, u, draws, self._generator)
