@@ -83,7 +83,8 @@ def test_arms_that_join_change_nothing_for_the_others():
 
 
 def test_only_shared_weights_without_identity():
-    preselector = Preselector({str(i): {"quality": i} for i in range(30)}, identity=False, seed=0)
+    arms = {str(i): {"quality": i} for i in range(30)}
+    preselector = Preselector(arms, policy="newton(beta=0.5)", identity=False, seed=0)
     assert preselector.policy.d == 1
     for _ in range(40):
         decision = preselector.select(k=3)
