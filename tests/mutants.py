@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST_SECONDS = 300.0  # a mutant may loop forever
+MOST_SECONDS = 300.0  # for a mutant, which may loop forever
 PASSED, FAILED = 0, 1  # exit codes of pytest; any other says that the tests could not be run
 OPTIONS = ("-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider")
 SETTINGS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -71,14 +71,14 @@ class Runs:
 
     def try_original(self, tests, compiled):
         """Run tests on the sources as they are, which also compiles what they need."""
-        return self._test(self.original, tests, compiled)
+        return self._test(self.original, tests, compiled, None)
 
     def try_mutant(self, mutant):
         """Run the tests of a mutant; return the exit code, None if it took too long, and the output, as above."""
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
             copy = shutil.copytree(self.original, Path(place) / "copy")  # with the times by which caches are valid
             mutant.apply(copy)
-            return self._test(copy, mutant.tests, mutant.compiled)
+            return self._test(copy, mutant.tests, mutant.compiled, MOST_SECONDS)
 
     def stop(self):
         with self.lock:
@@ -86,16 +86,17 @@ class Runs:
             for process in self.running:
                 _kill(process)
 
-    def _test(self, copy, tests, compiled):
+    def _test(self, copy, tests, compiled, most_seconds):
         temporary = copy / "temporary"
         temporary.mkdir(exist_ok=True)
         paths = [f"tests/{name}" for name in tests]
         command = [sys.executable, "-m", "pytest", *OPTIONS, f"--basetemp={temporary / 'pytest'}", *paths]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTEST_"))}
         settings = SETTINGS | {"PYTHONPATH": str(copy / "src"), "TMPDIR": str(temporary)}
-        return self._run(command, copy, inherited | settings | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"}))
+        environment = inherited | settings | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"})
+        return self._run(command, copy, environment, most_seconds)
 
-    def _run(self, command, folder, environment):
+    def _run(self, command, folder, environment, most_seconds):
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with self.lock:
             if self.stopped:
@@ -103,7 +104,7 @@ class Runs:
             process = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **streams)
             self.running.add(process)
         try:
-            output, _ = process.communicate(timeout=MOST_SECONDS)
+            output, _ = process.communicate(timeout=most_seconds)
             return process.returncode, output
         except subprocess.TimeoutExpired:
             _kill(process)

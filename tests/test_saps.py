@@ -123,6 +123,20 @@ def test_scores_and_penalties_stay_what_they_are_defined_as():
             break
 
 
+def test_penalties_are_smoothed_towards_their_mean_and_grow_where_clauses_are_not_satisfied():
+    search = Search(random_formula(1, 40, 190), Parameters(1.7, 0.4, 0.5, 0.2), seed=2)
+    search.run(100)
+    s = search._state
+    penalty = s.base + s.numbers[0]
+    saps._change_penalties(s, 1.0, 0.3, True)
+    assert s.base + s.numbers[0] == pytest.approx(penalty + 0.7 * penalty.mean())
+    penalty, wrong = s.base + s.numbers[0], s.unsatisfied[: s.unsatisfied[-1]]
+    saps._change_penalties(s, 1.5, 0.3, False)
+    penalty[wrong] *= 1.5
+    assert len(wrong) > 0
+    assert s.base + s.numbers[0] == pytest.approx(penalty)
+
+
 def test_limits_seeds_and_nothing_to_search_for():
     hard = Formula.of(2, [[1, 2], [-1, 2], [1, -2], [-1, -2]])
     found = solve(hard, steps=500)
