@@ -101,6 +101,21 @@ def test_a_decision_can_be_put_together_from_its_parts():
 def test_a_decision_with_names_comes_back_from_its_record():
     parts = {"arms": np.array([4, 1]), "scores": np.array([3.0, 2.5]), "widths": np.array([0.25, 0.75])}
     plain = Decision.of(**parts, rows=np.array([[1.0, 2.0], [3.0, 4.0]]), ids=np.array([4, 1]), round=7)
-    again = NamedDecision.from_record(*NamedDecision(plain, ("a", "b")).to_record())
+    context, features = np.array([1e9, np.nan, 0.1]), np.array([[5.0], [6.0]])
+    again = NamedDecision.from_record(*NamedDecision(plain, ("a", "b"), context, features).to_record())
     assert (again.names, again.round) == (("a", "b"), 7)
     assert all(np.array_equal(getattr(again, name), getattr(plain, name)) for name in (*parts, "rows"))
+    assert again.context.tobytes() == context.tobytes()
+    assert np.array_equal(again.features, features)
+
+
+def test_a_decision_of_an_earlier_version_comes_back_with_the_context_of_its_event():
+    parts = {"arms": np.array([4]), "scores": np.array([3.0]), "widths": np.array([0.25])}
+    plain = Decision.of(**parts, rows=np.array([[1.0, 2.0]]), ids=np.array([4]), round=7)
+    values, numbers = NamedDecision(plain, ("a",), np.empty(0)).to_record()
+    assert "features" not in values
+    again = NamedDecision.from_record({**values, "context": {"size": 3.0, "ratio": None}}, numbers)
+    assert again.features is None
+    np.testing.assert_array_equal(again.context, [3.0, np.nan])
+    with pytest.raises(ValueError, match="do not belong together"):
+        NamedDecision.from_record(values, numbers + bytes(8))

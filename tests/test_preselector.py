@@ -10,7 +10,7 @@ import pytest
 
 import preselect
 import preselect.state
-from preselect import InputError, NoWinner, Preselector, Scaling, StateFileError, Void
+from preselect import InputError, NoWinner, Preselector, StateFileError, Void
 from preselect.policies import registry
 
 SOLVERS = {"cadical": {"cdcl": 1, "age": 5.0}, "saps": {"cdcl": 0, "age": 20.0}, "kissat": {"cdcl": 1, "age": None}}
@@ -118,9 +118,24 @@ def test_a_copy_learns_on_like_the_original(duplicate):
 
 def test_decisions_of_another_preselector_are_refused():
     small, large = Preselector(["a", "b"], seed=0), Preselector(["a", "b", "c"], seed=0)
-    decision = large.select(k=2)
-    with pytest.raises(InputError, match="the decision is another preselector's, with more arms or features"):
+    decision = large.select(k=2, eligible=["b", "c"])
+    with pytest.raises(InputError, match="there is no arm 'c'; the arms are 'a', 'b'"):
         small.learn(decision, winner=decision.names[0])
+    other = Preselector({"a": {"age": 1.0}, "b": {"age": 2.0}}, ["size"], seed=0).select([1.0], k=2)
+    with pytest.raises(InputError, match="another preselector's, with 1 features of the context and 1 of arms; this"):
+        small.learn(other, winner="a")
+
+
+def test_decisions_are_learnt_from_by_name():
+    """Two preselectors whose arms joined in another order learn the same from the same decision."""
+    one, other = (Preselector(names, ["size"], policy="newton(beta=0)", seed=0) for names in (["a", "b"], ["b", "a"]))
+    for size in (1.0, 5.0, 3.0, 30.0):
+        decision = one.select([size], k=2)
+        other.select([size], k=2)
+        for preselector in (one, other):
+            preselector.learn(decision, winner="a" if size > 4 else "b")
+    assert other.scores([9.0]) == pytest.approx(one.scores([9.0]), abs=1e-12)
+    assert one.scores([9.0])["a"] > one.scores([9.0])["b"]
 
 
 @pytest.mark.parametrize("name", [name for name in vars(Preselector) if not name.startswith("_")])
@@ -231,22 +246,6 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     preselect.state.write(tmp_path / "one.npz", file.kind, file.header, file.arrays)
     with pytest.raises(StateFileError, match=r"not a complete Preselector state: values has shape \(5, 1\)"):
         preselect.load(tmp_path / "one.npz")
-
-
-def test_scaling_follows_what_was_seen():
-    generator = np.random.default_rng(0)
-    rows = generator.normal([5.0, -300.0, 7.0], [2.0, 50.0, 0.0], (500, 3))
-    rows[generator.random((500, 3)) < 0.2] = np.nan
-    scaling = Scaling(3)
-    for row in rows:
-        scaling.learn(row)
-    logs = np.sign(rows) * np.log1p(np.abs(rows))
-    deviations = np.nanstd(logs, axis=0)
-    expected = (logs - np.nanmean(logs, axis=0)) / np.where(deviations > 1e-9, deviations, np.inf)
-    np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) * 2 / np.sqrt(3), atol=1e-9)
-    assert np.abs(scaling([1e9, -1e9, 1e9])).max() == pytest.approx(6 / np.sqrt(3))
-    with pytest.raises(InputError, match="use 3 numbers, NaN for those that are not known"):
-        scaling.learn([1.0, 2.0, np.inf])
 
 
 def test_a_policy_given_per_feature_cannot_grow():

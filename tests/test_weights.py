@@ -22,7 +22,7 @@ def test_weights_are_those_by_which_arms_are_scored():
         preselector.learn(decision, winner=generator.choice(decision.names))
     found = read_weights(preselector)
     assert (found.features, found.arms, found.columns) == (["cdcl"], preselector.arms, ["1", "size", "ratio"])
-    shown = preselector._show(np.array([2.0, 4.0]))
+    shown = preselector._joint.show(np.array([2.0, 4.0]))
     utilities = shown.arms[:, : len(found.values)] @ found.values @ shown.context
     np.testing.assert_allclose(utilities, list(preselector.scores([2.0, 4.0]).values()), rtol=1e-12)
     assert len(set(found.values.ravel())) == found.values.size

@@ -3,7 +3,7 @@
 from preselect.context import StructuredContext
 from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, PreselectError, StateFileError
-from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction, Scaling
+from preselect.features import Concatenation, Identity, Kronecker, OneHot, Reduction
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
 from preselect.policies import (
     CPPL,
@@ -22,6 +22,7 @@ from preselect.policies import (
     Thompson,
 )
 from preselect.preselector import Preselector, load
+from preselect.scaling import Scaling
 
 __version__ = "0.1.0"
 

@@ -135,7 +135,7 @@ def _freeze(view: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class NamedDecision(Decision):
-    """A decision that knows the names of its arms.
+    """A decision that knows its arms by name and what was known about them, before any scaling.
 
     Parameters
     ----------
@@ -143,21 +143,44 @@ class NamedDecision(Decision):
         What the policy decided.
     names : tuple of str
         The names of its arms, in the same order.
+    context : array of numbers
+        The features of the round, as they were given; NaN for those that were not known.
+    features : array of k x m numbers, optional
+        The features of the arms, as they were given. None in records of earlier versions: then they are those that the
+        arms of these names have.
     """
 
-    __slots__ = ("_names",)
+    __slots__ = ("_context", "_features", "_names")
 
-    def __init__(self, decision: Decision, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        decision: Decision,
+        names: tuple[str, ...],
+        context: NDArray[np.float64],
+        features: NDArray[np.float64] | None = None,
+    ) -> None:
         super().__init__(decision._arms, decision._bounds, decision._rows, decision._ids, decision._round)
         self._names = names
+        self._context = _freeze(context)
+        self._features = None if features is None else _freeze(features)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The chosen arms, best first."""
         return self._names
 
+    @property
+    def context(self) -> NDArray[np.float64]:
+        """The features of the round, as they were given; NaN for those that were not known."""
+        return self._context
+
+    @property
+    def features(self) -> NDArray[np.float64] | None:
+        """The features of the arms, as they were given, k x m; None if the decision does not say."""
+        return self._features
+
     def to_record(self) -> tuple[dict[str, Any], bytes]:
-        """Return plain values and, exact to the last bit, the bytes of scores, widths and rows; ids are not kept."""
+        """Return plain values and, exact to the last bit, the bytes of all arrays; ids are not kept."""
         values = {
             "chosen": list(self.names),
             "arms": self.arms.tolist(),
@@ -166,7 +189,11 @@ class NamedDecision(Decision):
             "round": self.round,
             "d": self.d,
         }
-        return values, b"".join(part.astype("<f8").tobytes() for part in (self.scores, self.widths, self.rows))
+        known = np.empty((len(self.names), 0)) if self.features is None else self.features
+        if known.size or self.context.size:
+            values["features"] = known.shape[1]
+        parts = (self.scores, self.widths, self.rows, known, self.context)
+        return values, b"".join(part.astype("<f8").tobytes() for part in parts)
 
     @classmethod
     def from_record(cls, values: Mapping[str, Any], numbers: bytes) -> Self:
@@ -175,20 +202,24 @@ class NamedDecision(Decision):
         Parameters
         ----------
         values : mapping
-            The plain values, by name; others are ignored.
+            The plain values, by name. Earlier versions have the context only here, a mapping of names to values.
         numbers : bytes
-            Scores, widths and rows.
+            Scores, widths, rows, features of the arms and of the context.
         """
         found = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
         arms, chosen, d = np.array(values["arms"], dtype=np.int64), tuple(values["chosen"]), int(values["d"])
-        if not len(found) == len(arms) * (2 + d) or len(chosen) != len(arms):
+        k, m = len(arms), values.get("features")
+        bounds, rows, features, context = np.split(found, np.cumsum((2 * k, k * d, k * (m or 0))))
+        if len(chosen) != k or len(rows) != k * d or len(features) != k * (m or 0) or (m is None and len(context)):
             raise ValueError("arms and numbers do not belong together")
-        bounds, rows = np.split(found, [2 * len(arms)])
-        return cls(Decision(arms, bounds, rows.reshape(len(arms), d), arms, int(values["round"])), chosen)
+        plain = Decision(arms, bounds, rows.reshape(k, d), arms, int(values["round"]))
+        if m is None:
+            return cls(plain, chosen, np.array(list(values.get("context", {}).values()), dtype=np.float64))
+        return cls(plain, chosen, context, features.reshape(k, m))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = Decision(self._arms, self._bounds, self._rows, self._ids, self._round)
-        return NamedDecision, (plain, self._names)
+        return NamedDecision, (plain, self._names, self._context, self._features)
 
     def __repr__(self) -> str:
         return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"

@@ -1,4 +1,4 @@
-"""Joint feature maps from arms and a context to what a policy is shown, scaling, and the paper's feature reduction.
+"""Joint feature maps from arms and a context to what a policy is shown, and the paper's feature reduction.
 
 Under the Plackett-Luce model only differences between arms matter: a feature that is the same for every arm cancels in
 every probability. That is why `Concatenation` cannot make a linear utility depend on the context, and why main effects,
@@ -113,86 +113,6 @@ class Identity:
 
     def __call__(self, arms: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
         return StructuredContext(arms, _NO_CONTEXT, ids)
-
-
-class Scaling:
-    """Scales features by what has been seen of them so far, for rounds that come one by one.
-
-    Each value x becomes sign(x) log(1 + |x|), because counts and sizes spread over orders of magnitude. The result is
-    standardised to mean 0 and deviation 1 and cut off at ±3; a value that is not known (NaN) counts as the mean, and a
-    feature that has not varied yet is 0. Finally rows are multiplied by 2 / √size, so that many features do not
-    outweigh few: the priors of policies expect rows of about that length.
-
-    Parameters
-    ----------
-    size : int
-        How many features a row has.
-
-    Examples
-    --------
-    >>> scaling = Scaling(2)
-    >>> for row in ([1.0, 100.0], [3.0, 300.0], [5.0, np.nan]):
-    ...     scaling.learn(row)
-    >>> scaling([1.0, np.nan]).round(2).tolist()
-    [-1.86, 0.0]
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = integer(size, "size", 0)
-        self.seen = np.zeros((3, self.size))  # how often, the mean, the sum of squared deviations from it
-
-    def learn(self, values: ArrayLike) -> None:
-        """Learn from one row (Welford's update).
-
-        Parameters
-        ----------
-        values : array of `size` floats
-            The features; NaN for those that are not known.
-        """
-        row = self._as_row(values)
-        known = ~np.isnan(row)
-        count, mean, squares = self.seen[:, known]
-        away = row[known] - mean
-        mean = mean + away / (count + 1.0)
-        self.seen[:, known] = count + 1.0, mean, squares + away * (row[known] - mean)
-
-    def __call__(self, values: ArrayLike) -> Floats:
-        """Scale one row or several.
-
-        Parameters
-        ----------
-        values : array of shape (size,) or (n, size)
-            The features; NaN for those that are not known.
-        """
-        count, mean, squares = self.seen
-        deviation = np.sqrt(squares / np.maximum(count, 1.0))
-        varied = deviation > 1e-12 * np.abs(mean)
-        away = (_take_logarithm(np.asarray(values, dtype=np.float64)) - mean) / np.where(varied, deviation, np.inf)
-        scaled: Floats = np.nan_to_num(away, nan=0.0).clip(-3.0, 3.0) * (2.0 / np.sqrt(max(self.size, 1)))
-        return scaled
-
-    def _as_row(self, values: ArrayLike) -> Floats:
-        row = as_floats(values, "values", 1)
-        if len(row) != self.size or np.isinf(row).any():
-            raise InputError(f"values is {values!r:.80}; use {self.size} numbers, NaN for those that are not known")
-        return _take_logarithm(row)
-
-
-def join_arm_features(scaled: Floats, identities: Floats) -> Floats:
-    """Join scaled features of arms and their one-hot identities, in equal parts, to rows of length 1 on average.
-
-    So a policy's prior says the same about an arm, however many features describe it.
-
-    >>> join_arm_features(np.array([[2.0], [-2.0]]), np.eye(2)).round(2).tolist()
-    [[0.71, 0.71, 0.0], [-0.71, 0.0, 0.71]]
-    """
-    parts = [part for part in (0.5 * scaled, identities) if part.shape[1]]
-    rows: Floats = np.hstack(parts) / np.sqrt(len(parts))
-    return rows
-
-
-def _take_logarithm(values: Floats) -> Floats:
-    return np.sign(values) * np.log1p(np.abs(values))
 
 
 class Reduction:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from preselect import state
 from preselect.arguments import distinct_names, integer, join_names, number, warn_about_one
-from preselect.context import Floats, StructuredContext
+from preselect.context import Floats
 from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
-from preselect.features import Scaling, join_arm_features
-from preselect.outcomes import Outcome, Ranking, Winner
+from preselect.outcomes import NoWinner, Outcome, Ranking, Winner
 from preselect.policies import Policy, persistence, registry
+from preselect.scaling import JointFeatures
 
 AnyPath: TypeAlias = str | PathLike[str]
 Names: TypeAlias = Iterable[str]
@@ -55,8 +55,9 @@ class Preselector:
 
     Every arm has weights of its own: one for itself and one for each feature of the context. What arms have in common
     is learnt through their features. Features may have any scale, because they are scaled by what has been seen of them
-    so far (see Scaling), and any of them may be missing. In the paper's terms the joint features of an arm are
-    (its features, its identity) ⊗ (1, context).
+    so far (see Scaling), and any of them may be missing. Only `learn` renews the scaling, from time to time, and what
+    was learnt follows it. In the paper's terms the joint features of an arm are (its features, its identity) ⊗ (1,
+    context).
 
     Parameters
     ----------
@@ -99,13 +100,13 @@ class Preselector:
         if not (self.identity or self.features):
             raise InputError("with identity=False arms differ by their features only; give them some")
         self._position: dict[str, int] = {}
-        self._values = np.empty((0, len(self.features)))
-        self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
-        self._capacity = max(len(features_of), 1) if self.identity else 0
+        capacity = max(len(features_of), 1) if self.identity else 0
+        self._joint = JointFeatures(len(self.features), len(self.context), capacity)
         make, parameters = registry.parse(policy)
-        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._count_joint_features(self._capacity)})
+        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._count_joint_features(capacity)})
         for name, features in features_of.items():
             self.add(name, features)
+        self._joint.renew()
 
     @property
     def arms(self) -> list[str]:
@@ -120,7 +121,7 @@ class Preselector:
         name : str
             The name of the arm.
         """
-        values = self._values[self._find(name)]
+        values = self._joint.values[self._find(name)]
         return {
             feature: None if np.isnan(value) else float(value)
             for feature, value in zip(self.features, values, strict=True)
@@ -147,10 +148,9 @@ class Preselector:
                 f"{name!r:.40} has {join_names(unknown)}, but the features of arms are {join_names(self.features)}"
             )
         values = np.array([_as_value(given.get(feature), f"{feature} of {name}") for feature in self.features])
-        if self.identity and len(self._position) == self._capacity:
-            self._make_room(2 * self._capacity)
-        self._arm_scaling.learn(values)
-        self._values = np.vstack((self._values, values))
+        if self.identity and len(self._position) == self._joint.capacity:
+            self._make_room(2 * self._joint.capacity)
+        self._joint.add(values)
         self._position[name] = len(self._position)
 
     def select(self, context: Values | None = None, *, k: int, eligible: Names | None = None) -> NamedDecision:
@@ -178,10 +178,11 @@ class Preselector:
         if k == 1 and not (self.policy.outside or self._has_warned):
             self._has_warned = True
             warn_about_one()
-        decision = self.policy.select(self._show(values), k, eligible=positions)
-        self._context_scaling.learn(values)
+        decision = self.policy.select(self._joint.show(values), k, eligible=positions)
+        self._joint.see(values)
         every = self.arms
-        return NamedDecision(decision, tuple(every[arm] for arm in decision.arms))
+        names = tuple(every[arm] for arm in decision.arms)
+        return NamedDecision(decision, names, values, self._joint.values[decision.arms])
 
     def learn(
         self,
@@ -208,7 +209,11 @@ class Preselector:
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         """
         made = make_outcome(decision, winner, ranking, outcome, after)
-        self.policy.learn(self._widen(decision), made)
+        arms = np.array([self._find(name) for name in decision.names])
+        self._check_decision(decision)
+        if self._teaches(made, decision):
+            self._renew_scaling()
+        self.policy.learn(self._scale(decision, arms), made)
 
     def scores(self, context: Values | None = None) -> dict[str, float]:
         """What the policy would rank each arm by in a context now, by name.
@@ -218,7 +223,7 @@ class Preselector:
         context : mapping, sequence or array, optional
             The features of the round, as in `select`.
         """
-        return dict(zip(self.arms, self.policy.scores(self._show(self._as_row(context))).tolist(), strict=True))
+        return dict(zip(self.arms, self.policy.scores(self._joint.show(self._as_row(context))).tolist(), strict=True))
 
     def save(self, path: AnyPath) -> None:
         """Write everything that future choices depend on to a file.
@@ -265,12 +270,12 @@ class Preselector:
             "context": self.context,
             "features": self.features,
             "identity": self.identity,
-            "capacity": self._capacity,
+            "capacity": self._joint.capacity,
+            "scaled": [self._joint.contexts, self._joint.scaled_contexts, self._joint.scaled_arms],
             "policy": {"kind": self.policy.kind, **policy_header},
         }
         arrays = {f"policy.{name}": array for name, array in policy_arrays.items()}
-        arrays |= {"values": self._values, "arm_scaling": self._arm_scaling.seen}
-        return header, {**arrays, "context_scaling": self._context_scaling.seen}
+        return header, arrays | self._joint.arrays()
 
     @classmethod
     def _restore(cls, file: state.StateFile) -> Self:
@@ -284,13 +289,11 @@ class Preselector:
 
     def _set_state(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.context, self.features = list(header["context"]), list(header["features"])
-        self.identity, self._capacity = bool(header["identity"]), int(header["capacity"])
+        self.identity = bool(header["identity"])
         self._has_warned = True  # what is restored or replayed is not new
         self._position = {name: position for position, name in enumerate(header["arms"])}
-        self._values = _check_shape(arrays, "values", (len(self._position), len(self.features)))
-        self._arm_scaling, self._context_scaling = Scaling(len(self.features)), Scaling(len(self.context))
-        for scaling, name in ((self._arm_scaling, "arm_scaling"), (self._context_scaling, "context_scaling")):
-            scaling.seen = _check_shape(arrays, name, scaling.seen.shape)
+        self._joint = JointFeatures(len(self.features), len(self.context), int(header["capacity"]))
+        self._joint.restore(arrays, len(self._position), header.get("scaled"))
 
     __copy__ = deepcopy  # a shallow copy would share some of what is learnt
 
@@ -300,7 +303,7 @@ class Preselector:
     def _make_room(self, capacity: int) -> None:
         """Widen the policy to this many arms; if that is impossible, nothing changes."""
         self.policy = self.policy.widen(self._count_joint_features(capacity))
-        self._capacity = capacity
+        self._joint.make_room(capacity)
 
     def _count_joint_features(self, capacity: int) -> int:
         d = (len(self.features) + capacity) * (1 + len(self.context))
@@ -310,12 +313,6 @@ class Preselector:
                 "use identity=False, or fewer features"
             )
         return d
-
-    def _show(self, values: Floats) -> StructuredContext:
-        """What the policy sees of a round."""
-        identities = np.eye(len(self._position), self._capacity)
-        z = join_arm_features(self._arm_scaling(self._values), identities)
-        return StructuredContext(z, np.concatenate(([1.0], self._context_scaling(values))))
 
     def _as_row(self, context: Values | None) -> Floats:
         """The values of a context in order; NaN where they are not known."""
@@ -347,21 +344,30 @@ class Preselector:
             raise InputError(f"there is no arm {name!r:.80}; the arms are {join_names(self.arms)}")
         return self._position[name]
 
-    def _widen(self, decision: Decision) -> Decision:
-        """The decision, with zeros for the identities of arms that have joined since."""
-        if self.policy.d is None or decision.d == self.policy.d:
-            return decision
-        if decision.d > self.policy.d:
-            raise InputError("the decision is another preselector's, with more arms or features than this one")
-        rows = np.hstack((decision.rows, np.zeros((len(decision.arms), self.policy.d - decision.d))))
-        return Decision.of(
-            arms=decision.arms,
-            rows=rows,
-            scores=decision.scores,
-            widths=decision.widths,
-            ids=decision.ids,
-            round=decision.round,
-        )
+    def _check_decision(self, decision: NamedDecision) -> None:
+        features = self._joint.values.shape[1] if decision.features is None else decision.features.shape[1]
+        if len(decision.context) != len(self.context) or features != len(self.features):
+            raise InputError(
+                f"the decision is another preselector's, with {len(decision.context)} features of the context and "
+                f"{features} of arms; this one has {len(self.context)} and {len(self.features)}"
+            )
+
+    def _teaches(self, outcome: Outcome, decision: NamedDecision) -> bool:
+        if isinstance(outcome, NoWinner):
+            return self.policy.outside
+        return isinstance(outcome, Outcome) and outcome.positions(decision.arms).size > 0
+
+    def _renew_scaling(self) -> None:
+        """Scale by what has been seen by now, if that is due; what was learnt follows."""
+        change = self._joint.renew()
+        if change is not None:
+            self.policy.transform(change)
+
+    def _scale(self, decision: NamedDecision, arms: NDArray[np.int64]) -> Decision:
+        """What the policy learns from: the decision with joint features as they are scaled now."""
+        features = self._joint.values[arms] if decision.features is None else decision.features
+        rows = self._joint.rows(arms, features, decision.context)
+        return Decision(decision._arms, decision._bounds, rows, arms, decision.round)
 
 
 def load(path: AnyPath) -> Preselector | Policy:
@@ -392,9 +398,3 @@ def _as_value(value: float | None, name: str) -> float:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return float("nan")
     return number(value, name)
-
-
-def _check_shape(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
-    if arrays[name].shape != shape or arrays[name].dtype != np.float64:
-        raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
-    return arrays[name]

@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.context import Floats, OneHotContext, StructuredContext
+from preselect.context import Floats, StructuredContext
 from preselect.decision import Decision
 from preselect.environments.aslib import Scenario
-from preselect.features import Scaling, join_arm_features
 from preselect.outcomes import NoWinner, Outcome, Winner
+from preselect.policies import Policy
+from preselect.scaling import JointFeatures
 
 
 class RaceReplay:
@@ -34,15 +35,14 @@ class RaceReplay:
         generator = np.random.default_rng(seed)
         self._order = generator.permutation(len(scenario.instances))
         self._lots = generator.random(scenario.times.shape)
-        self._scaling = Scaling(scenario.features.shape[1])
-        self._arms = _make_arm_features(scenario)
+        self._joint = _join_features(scenario)
         self._round = -1
         self._costs = scenario.charged_costs if charge else scenario.costs
         self._solved = scenario.charged_solved if charge else scenario.solved
         self._limits = np.maximum(scenario.cutoff - scenario.feature_costs * charge, np.finfo(np.float64).tiny)
         self._is_timed = not scenario.quality and scenario.cutoff > 0.0 <= scenario.times.min()
         self._virtual_best = scenario.costs.min(axis=1)
-        self.d = self.count_features(scenario)
+        self.d = self._joint.d
 
     @staticmethod
     def count_features(scenario: Scenario) -> int:
@@ -63,11 +63,15 @@ class RaceReplay:
         """Advance to the next instance and return its algorithms' features."""
         self._round += 1
         values = self.scenario.features[self._instance]
-        context = np.concatenate(([1.0], self._scaling(values)))
-        self._scaling.learn(values)
-        if self._arms is None:
-            return OneHotContext(len(self.scenario.algorithms), context, None)
-        return StructuredContext(self._arms, context)
+        context = self._joint.show(values)
+        self._joint.see(values)
+        return context
+
+    def rescale(self, policy: Policy) -> None:
+        """Scale the features by the instances seen by now, if that is due; what the policy has learnt follows."""
+        change = self._joint.renew()
+        if change is not None:
+            policy.transform(change)
 
     def outcome(self, decision: Decision) -> Outcome:
         """The best of the chosen algorithms that solve the instance, and after which share of the limit it did."""
@@ -89,11 +93,10 @@ class RaceReplay:
         return {"par10": best, "excess": best - self._virtual_best[instances], "resources": arms.shape[1] * best}
 
 
-def _make_arm_features(scenario: Scenario) -> Floats | None:
-    """The algorithms' features, scaled, and their identities; None if they differ by identity alone."""
-    if scenario.algorithm_features is None:
-        return None
-    scaling = Scaling(scenario.algorithm_features.shape[1])
-    for row in scenario.algorithm_features:
-        scaling.learn(row)
-    return join_arm_features(scaling(scenario.algorithm_features), np.eye(len(scenario.algorithms)))
+def _join_features(scenario: Scenario) -> JointFeatures:
+    n, m = scenario.times.shape[1], len(scenario.algorithm_feature_names)
+    joint = JointFeatures(m, scenario.features.shape[1], capacity=n)
+    for row in np.empty((n, 0)) if scenario.algorithm_features is None else scenario.algorithm_features:
+        joint.add(row)
+    joint.renew()
+    return joint

@@ -12,6 +12,7 @@ from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.estimators import Gram, WholeHistory, update
 from preselect.policies.policy import Choice, LinearPolicy, Part, Width, assemble, list_candidates
+from preselect.scaling import Change
 
 
 class CoLSTIM(LinearPolicy):
@@ -112,6 +113,10 @@ class CoLSTIM(LinearPolicy):
         independent = p >= 1.0 or self._generator.random() < p  # B_t; certainty costs no random number
         e = self._generator.gumbel(size=n if independent else 1).clip(-threshold, threshold)
         return np.broadcast_to(e, n)
+
+    def transform(self, change: Change) -> None:
+        super().transform(change)
+        self._gram.transform(change, self.observations)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         ranked = likelihood.rank_rows(rows, ranking)

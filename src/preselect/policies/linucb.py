@@ -13,6 +13,7 @@ from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
 from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.scaling import Change
 
 
 class _Ridge(Gaussian):
@@ -26,6 +27,11 @@ class _Ridge(Gaussian):
         rewards = np.zeros(len(rows))
         rewards[ranking[0]] = 1.0
         return learning.learn_rewards(rows, rewards, self.b, self.block)
+
+    def transform(self, change: Change, t: int) -> None:
+        super().transform(change, t)
+        self.b[:] = change.map_rows(self.b)
+        self.theta[:] = self.P @ self.b
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().arrays(), "b": self.b}

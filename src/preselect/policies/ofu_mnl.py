@@ -13,6 +13,7 @@ from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
 from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.scaling import Change
 
 
 class _MirrorDescent(Gaussian):
@@ -27,6 +28,11 @@ class _MirrorDescent(Gaussian):
         if np.linalg.norm(w) > self.limit:
             w = self._project(w, rows, ranking)
         return learning.learn_curvature(rows, ranking, w, self.block)
+
+    def transform(self, change: Change, t: int) -> None:
+        w = change.map_weights(self.theta)  # not in proportion to H: steps are longer than Newton's
+        super().transform(change, t)
+        self.theta[:] = w * min(1.0, self.limit / max(float(np.linalg.norm(w)), self.limit))
 
     def _project(self, w: Floats, rows: Floats, ranking: Integers) -> Floats:
         """Return the point of the ball nearest to w in the norm of H + eta G(w_t)."""

@@ -20,17 +20,11 @@ from preselect.errors import InputError
 from preselect.kernels import choosing
 from preselect.kernels.types import CONTRAST, NOT_FINITE, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Void
+from preselect.policies import persistence
 from preselect.policies.cover import cover
 from preselect.policies.estimators import Estimator, update
-from preselect.policies.persistence import (
-    Arrays,
-    collect_state,
-    register,
-    restore,
-    restore_in_place,
-    widen,
-    widen_arrays,
-)
+from preselect.policies.persistence import Arrays
+from preselect.scaling import Change
 
 Choice: TypeAlias = tuple[Integers, Floats, Floats]  # k arms, their scores and then their widths, and their rows
 Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
@@ -73,7 +67,7 @@ class Policy(ABC):
         super().__init_subclass__(**options)
         ours = cls.__module__.startswith("preselect.")
         cls.kind = cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
-        register(cls)
+        persistence.register(cls)
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
         self.d = None if d is None else integer(d, "d", 1)
@@ -201,7 +195,7 @@ class Policy(ABC):
         path : str or PathLike
             The file, by convention `*.npz`; it is written whole or not at all.
         """
-        state.write(path, self.kind, *collect_state(self))
+        state.write(path, self.kind, *persistence.collect_state(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -212,7 +206,7 @@ class Policy(ABC):
         path : str or PathLike
             The file. `preselect.load` reads policies of any class.
         """
-        return cast(Self, restore(state.read(path).expect(cls.kind)))
+        return cast(Self, persistence.restore(state.read(path).expect(cls.kind)))
 
     def widen(self, d: int) -> Self:
         """Return this policy with features added at the end, as if they had been zero in every decision.
@@ -222,7 +216,10 @@ class Policy(ABC):
         d : int
             The number of features after widening, at least as many as before.
         """
-        return cast(Self, widen(self, d))
+        return cast(Self, persistence.widen(self, d))
+
+    def transform(self, change: Change) -> None:  # noqa: B027
+        """Express what has been learnt in joint features that have changed; nothing to do if features are ignored."""
 
     def _arrays(self) -> Arrays:
         """Return what has been learnt, by the names of state files."""
@@ -230,11 +227,11 @@ class Policy(ABC):
 
     def _restore_arrays(self, arrays: Arrays) -> None:
         """Overwrite what has been learnt by saved arrays; policies whose arrays grow relax the check of shapes."""
-        restore_in_place({name: getattr(self, name) for name in self._state}, arrays)
+        persistence.restore_in_place({name: getattr(self, name) for name in self._state}, arrays)
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
         """Return the arrays of a policy with fewer features, padded with the initial values of this one."""
-        return widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
+        return persistence.widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
 
     __copy__ = deepcopy  # a shallow copy would share arrays, but not counts
 
@@ -361,6 +358,9 @@ class LinearPolicy(Policy):
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
         update(self.estimate, rows, ranking, t)
+
+    def transform(self, change: Change) -> None:
+        self.estimate.transform(change, self.observations + self.outside * self.no_winners)
 
     def _arrays(self) -> Arrays:
         return {**self.estimate.arrays(), **super()._arrays()}

@@ -10,6 +10,7 @@ from preselect.context import Context, Floats, Mask
 from preselect.kernels import history
 from preselect.policies.estimators import WholeHistory, simplify
 from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates
+from preselect.scaling import Change
 
 _TAILS = 5.0  # degrees of freedom of the proposals
 
@@ -85,6 +86,10 @@ class TSMNL(LinearPolicy):
         drawn = self._draw(context, estimate, 1)[:, 0]
         arms = self._best(drawn, list_candidates(eligible, len(estimate)), k)
         return assemble(context, arms, drawn, drawn - estimate)
+
+    def transform(self, change: Change) -> None:
+        super().transform(change)
+        self.draw[:] = change.map_weights(self.draw)
 
     def _draw(self, context: Context, u: Floats, draws: int) -> Floats:  # noqa: ARG002
         """Draw utilities from the posterior: n x draws."""

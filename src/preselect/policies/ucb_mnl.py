@@ -9,6 +9,7 @@ from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gram, WholeHistory, update
 from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.scaling import Change
 
 
 class UCBMNL(LinearPolicy):
@@ -75,6 +76,10 @@ class UCBMNL(LinearPolicy):
         t = self.observations + 1
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
         return self._gram.inverse, alpha, PLAIN
+
+    def transform(self, change: Change) -> None:
+        super().transform(change)
+        self._gram.transform(change, self.observations)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         with self._gram.undo_on_error():

@@ -169,7 +169,7 @@ class Learner:
             raise InputError(f"the features of {name} are {features!r:.80}; give a mapping of names to numbers")
         with self._in_step():
             self._preselector.add(name, features)
-            values = _name_values(self._preselector.features, self._preselector._values[-1])
+            values = _name_values(self._preselector.features, self._preselector._joint.values[-1])
             self.journal.append("arm", {"name": name, "features": values})
         self._snapshot_when_due()
 

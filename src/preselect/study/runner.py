@@ -123,7 +123,10 @@ def _play_rounds(
 ) -> tuple[NDArray[np.int64], Floats, float]:
     """Play some rounds; return the arms chosen in each, each round's truth, and the seconds spent in the policy."""
     arms, truths, seconds = np.empty((rounds, k), dtype=np.int64), [], 0.0
+    rescale = getattr(environment, "rescale", None)
     for t in range(rounds):
+        if rescale is not None:
+            rescale(policy)
         context = environment.context()
         start = perf_counter()
         decision = policy.select(context, k)

@@ -10,6 +10,7 @@ from preselect.context import Floats, Integers
 from preselect.kernels import averaging
 from preselect.kernels.types import IMPRECISE
 from preselect.policies.estimators.estimator import Estimator, spread
+from preselect.scaling import Change
 
 
 class AveragedSGD(Estimator):
@@ -41,6 +42,10 @@ class AveragedSGD(Estimator):
         # Algorithm 1, line 8: the recursion above Eq. (13)
         return averaging.learn_average(rows, ranking, self.gamma_1 * t**-self.alpha, t, self.block)
 
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express both iterates in joint features that have changed: utilities stay."""
+        self.theta_hat[:], self.theta_bar[:] = change.map_weights(self.theta_hat), change.map_weights(self.theta_bar)
+
 
 class Sandwich(AveragedSGD):
     """Averaged SGD with the covariance Sigma = P B P of theta_bar, where P is the inverse of A.
@@ -67,6 +72,7 @@ class Sandwich(AveragedSGD):
         generator: np.random.Generator,
     ) -> None:
         super().__init__(d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=generator)
+        self.ridge = ridge
         np.fill_diagonal(self.A, ridge)
         np.fill_diagonal(self.P, 1.0 / ridge)
 
@@ -75,6 +81,14 @@ class Sandwich(AveragedSGD):
         if self.d > 2 * (len(rows) - 1):
             status = averaging.update_sandwich(rows, ranking, step, t, self.block)
         return averaging.recompute_sandwich(rows, ranking, step, t, self.block) if status == IMPRECISE else status
+
+    def transform(self, change: Change, t: int) -> None:
+        """Express iterates and covariance in joint features that have changed; the ridge stays."""
+        super().transform(change, t)
+        ridge = self.ridge * np.eye(self.d)
+        self.A[:] = ridge + change.map_matrix(self.A - ridge)
+        self.B[:] = change.map_matrix(self.B)
+        self.refresh()
 
     def refresh(self) -> None:
         """Recompute P and Sigma from A and B."""

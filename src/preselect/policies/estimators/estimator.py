@@ -14,6 +14,7 @@ from preselect.errors import InputError
 from preselect.kernels.types import OK
 from preselect.outcomes import Outcome
 from preselect.policies.persistence import restore_in_place, widen_arrays
+from preselect.scaling import Change
 
 _LEAST_ROUNDS_BETWEEN_REFRESHES = 256
 
@@ -66,6 +67,13 @@ class Estimator:
     def set_pace(self, pace: Floats) -> None:
         """Remember the pace of races, once the outcome has been learnt."""
         raise NotImplementedError
+
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express what has been learnt in joint features that have changed; t counts the outcomes learnt.
+
+        What is known about theta apart from outcomes, such as a prior, is not mapped: it is about the new features.
+        """
+        self.theta[:] = change.map_weights(self.theta)
 
     def refresh(self) -> None:
         """Recompute inverses, which undoes the rounding of many small updates."""

@@ -12,6 +12,7 @@ from preselect.context import Context, Floats, Integers
 from preselect.errors import InputError
 from preselect.kernels import learning
 from preselect.policies.estimators.estimator import Estimator, spread
+from preselect.scaling import Change
 
 _LEAST_PRECISION = 1e-300
 _JITTER = 1e-12  # of a variance; far more than rounding, far less than matters
@@ -35,6 +36,21 @@ class Gaussian(Estimator):
         self.theta[:] = self.prior[0]
         np.fill_diagonal(self.A, self.prior[1])
         np.fill_diagonal(self.P, 1.0 / self.prior[1])
+
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express the evidence in joint features that have changed; the prior stays."""
+        self.theta[:], self.A[:] = self._map_belief(change, self.theta, self.A)
+        self.refresh()
+
+    def _map_belief(self, change: Change, theta: Floats, A: Floats) -> tuple[Floats, Floats]:
+        """Return theta and A in joint features that have changed by L, with the prior N(mean, 1 / Λ) that there was.
+
+        A - Λ becomes L (A - Λ) L', and A theta - Λ mean becomes L (A theta - Λ mean).
+        """
+        mean, precision = self.prior
+        mapped = np.diag(precision) + change.map_matrix(A - np.diag(precision))
+        evidence = change.map_rows(A @ theta - precision * mean)
+        return np.linalg.solve(mapped, precision * mean + evidence), mapped
 
     def refresh(self) -> None:
         """Recompute P from A."""
@@ -77,11 +93,18 @@ class Gram(Estimator):
 
     def __init__(self, d: int, precision: float) -> None:
         super().__init__(d)
+        self.precision = precision
         np.fill_diagonal(self.G, precision)
         np.fill_diagonal(self.inverse, 1.0 / precision)
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         return learning.gain_gram(rows, self.G, self.inverse)
+
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express G in joint features that have changed; the ridge stays."""
+        ridge = self.precision * np.eye(self.d)
+        self.G[:] = ridge + change.map_matrix(self.G - ridge)
+        self.refresh()
 
     def refresh(self) -> None:
         """Recompute the inverse."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from preselect.context import Floats, Integers
 from preselect.kernels import likelihood
+from preselect.scaling import Change
 
 
 class History:
@@ -52,6 +53,10 @@ class History:
     def clear(self) -> None:
         """Drop all outcomes."""
         self.outcomes, self._rows = 0, 0
+
+    def transform(self, change: Change) -> None:
+        """Express all rows in joint features that have changed."""
+        self._history[: self._rows] = change.map_rows(self.rows)
 
     def first(self, outcomes: int) -> tuple[Floats, Integers, Integers, int]:
         """Return the arrays and the number of outcomes, for a kernel that is to read that many from the start."""

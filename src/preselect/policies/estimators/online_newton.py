@@ -17,6 +17,7 @@ from preselect.policies import race_times
 from preselect.policies.estimators.gaussian import Gaussian
 from preselect.policies.estimators.history import History
 from preselect.policies.persistence import restore_in_place, widen_arrays
+from preselect.scaling import Change
 
 _MOST_OUTCOMES = 256  # how many outcomes are kept
 _MOST_NUMBERS = 1_000_000  # the same, in numbers of their rows
@@ -102,6 +103,13 @@ class OnlineNewton(Gaussian):
         A = left * self.base[1:] + (1.0 - left) * np.diag(precision)
         theta = np.linalg.solve(A, left * self.base[1:] @ self.base[0] + (1.0 - left) * precision * mean)
         return np.vstack((theta, A))
+
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express base and outcomes in joint features that have changed, and fit theta and A to them."""
+        self.base[0], self.base[1:] = self._map_belief(change, self.base[0], self.base[1:])
+        self.recent.transform(change)
+        self.theta[:] = change.map_weights(self.theta)
+        self._maximise(self.recent.first(self.recent.outcomes), self._fade_base(), _TOLERANCE)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""

@@ -14,6 +14,7 @@ from preselect.kernels.types import NOT_FINITE, OK
 from preselect.policies.estimators.gaussian import Gaussian
 from preselect.policies.estimators.history import History
 from preselect.policies.persistence import restore_in_place, widen_arrays
+from preselect.scaling import Change
 
 _TOLERANCE, _MOST_STEPS = 1e-5, 50  # the last step, in standard deviations, and a limit to their number
 
@@ -46,11 +47,23 @@ class WholeHistory(Gaussian):
         due = outcomes % self.every == 0
         if not due and largest <= self._largest:
             return True
-        past, estimate = self.history.first(outcomes), self.block if due else self.block.copy()
-        steps = history.maximise_posterior(*past, self.base, 1.0, _TOLERANCE, _MOST_STEPS, estimate)
-        if steps >= 0:
+        found = self._maximise(outcomes, self.block if due else self.block.copy())
+        if found:
             self._largest = max(self._largest, largest)
-        return steps >= 0
+        return found
+
+    def _maximise(self, outcomes: int, estimate: Floats) -> bool:
+        """Maximise over the first outcomes; whether a finite estimate follows."""
+        past = self.history.first(outcomes)
+        return history.maximise_posterior(*past, self.base, 1.0, _TOLERANCE, _MOST_STEPS, estimate) >= 0
+
+    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+        """Express the history in joint features that have changed, and maximise the likelihood again."""
+        self.history.transform(change)
+        self._largest = float(np.abs(self.history.rows).max(initial=0.0))
+        self.theta[:] = change.map_weights(self.theta)
+        if self.history.outcomes:
+            self._maximise(self.history.outcomes, self.block)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
