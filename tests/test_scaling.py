@@ -5,16 +5,17 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from preselect import InputError, NoWinner, Preselector, Scaling, Void, state
 from preselect.policies import registry
-from preselect.policies.estimators import Gram, OnlineNewton, WholeHistory
+from preselect.policies.estimators import Gaussian, Gram, OnlineNewton, WholeHistory
 from preselect.scaling import Change, JointFeatures
 from preselect.store.learner import Learner
 from preselect.store.verify import verify
 
+STILL = Change(np.array([[1.0] * 2, [0.0] * 2]), np.array([[1.0] * 3, [0.0] * 3]))
 SEEDS = st.integers(0, 2**32 - 1)
 LINEAR = [name for name in registry.POLICIES if name not in ("mm", "random")]
 
@@ -63,7 +64,7 @@ def test_scaling_follows_what_was_seen():
     logs = np.sign(rows) * np.log1p(np.abs(rows))
     deviations = np.nanstd(logs, axis=0)
     expected = (logs - np.nanmean(logs, axis=0)) / np.where(deviations > 1e-9, deviations, np.inf)
-    np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) * 2 / np.sqrt(3), atol=0.05)
+    np.testing.assert_allclose(scaling(rows), np.nan_to_num(expected).clip(-3, 3) * 2 / np.sqrt(3), atol=0.1)
     assert np.abs(scaling([1e9, -1e9, 1e9])).max() == pytest.approx(6 / np.sqrt(3))
     with pytest.raises(InputError, match="use 3 numbers, NaN for those that are not known"):
         scaling.learn([1.0, 2.0, np.inf])
@@ -100,8 +101,14 @@ def test_arms_are_scaled_alike_in_any_order_and_one_extreme_arm_counts_little():
     np.testing.assert_allclose(Scaling.fit(ages).seen[:, 0], [5, logs.mean(), 5 * logs.var()])
     extreme = Scaling.fit(np.vstack((ages, [[1e9]])))
     factor, _ = Scaling.fit(ages).change_to(extreme)
-    assert factor[0] > 0.6
+    assert factor[0] > 0.5  # 0.07 if it counted fully
     assert Scaling.fit([[0.0], [0.0], [0.0], [0.0], [1.0]])([1.0])[0] > 3.0  # not an outlier, but all there is
+
+
+def reach(joint, context):
+    """How many deviations the farthest value is away; values are cut off at 3."""
+    scaled = joint.context_scaling(context) * np.sqrt(3) / 2, joint.arm_scaling(joint.values[:3]) * np.sqrt(2) / 2
+    return max(np.abs(part).max() for part in scaled)
 
 
 @settings(max_examples=50, deadline=None)
@@ -111,20 +118,18 @@ def test_a_change_of_scaling_is_linear_where_nothing_is_cut_off(seed):
     joint = JointFeatures(2, 3, capacity=6)
     for _ in range(3):
         joint.add(as_raw(generator.normal(size=2)))
-    joint.renew()
     for _ in range(20):
         joint.see(as_raw(generator.normal(size=3)))
     joint.renew()
     context, arms = as_raw(generator.normal(size=3) * 0.3), np.arange(3)
-    before = joint.rows(arms, joint.values, context)
+    before, farthest = joint.rows(arms, joint.values, context), reach(joint, context)
     joint.add(as_raw(generator.normal(size=2) * 2.0))
     for _ in range(20):
         joint.see(as_raw(generator.normal(size=3) * generator.uniform(0.5, 3.0) + generator.normal(size=3)))
     change = joint.renew()
-    after = joint.rows(arms, joint.values[:3], context)
-    free = np.abs(np.hstack((joint.context_scaling(context) * np.sqrt(3), joint.arm_scaling(joint.values).ravel())))
-    if free.max() < 5.9 and np.abs(before).max() < 2.0:
-        np.testing.assert_allclose(change.map_rows(before), after, atol=1e-9)
+    assume(max(farthest, reach(joint, context)) < 2.999)
+    np.testing.assert_allclose(change.map_rows(before), joint.rows(arms, joint.values[:3], context), atol=1e-9)
+    assert not np.allclose(change.map_rows(before), before)
 
 
 # --- maps of what was learnt ------------------------------------------------------------------------------------------
@@ -157,41 +162,60 @@ def test_a_history_and_a_gram_matrix_become_what_learning_in_the_new_units_gives
     for old, new in pairs:
         old.transform(change, 12)
         for name, array in new.arrays().items():
-            np.testing.assert_allclose(old.arrays()[name], array, atol=1e-4, err_msg=name)
+            np.testing.assert_allclose(old.arrays()[name], array, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_a_belief_keeps_its_evidence_and_its_prior():
+    """As if the same evidence, a Gaussian likelihood of theta, had been seen in the new units."""
+    generator = np.random.default_rng(4)
+    belief = Gaussian(24, mean=0.3, precision=2.0)
+    X, y = np.vstack([draw_rows(generator, 3) for _ in range(6)]), generator.normal(size=18)
+    belief.A[:] += X.T @ X
+    belief.theta[:] = np.linalg.solve(belief.A, 0.6 + X.T @ y)
+    change = make_change(generator)
+    Z = change.map_rows(X)
+    belief.transform(change, 6)
+    A = 2.0 * np.eye(24) + Z.T @ Z
+    np.testing.assert_allclose(belief.A, A, atol=1e-9)
+    np.testing.assert_allclose(belief.theta, np.linalg.solve(A, 0.6 + Z.T @ y), atol=1e-9)
+    np.testing.assert_allclose(belief.P @ A, np.eye(24), atol=1e-8)
 
 
 @pytest.mark.parametrize("discount", [1.0, 0.9])
-def test_a_gaussian_belief_keeps_its_evidence_and_its_prior(discount):
-    """As if the same evidence, a Gaussian likelihood of theta, had been seen in the new units."""
-    generator = np.random.default_rng(4)
-    estimate = OnlineNewton(24, mean=0.3, precision=2.0, discount=discount)
+def test_online_newton_becomes_what_learning_in_the_new_units_gives(discount):
+    """Exactly, while all outcomes are kept: both are fitted to the same ones. Later the base follows as a Gaussian."""
+    generator = np.random.default_rng(5)
+    old, new = (OnlineNewton(24, mean=0.3, precision=2.0, discount=discount) for _ in range(2))
+    change = make_change(generator)
     for t in range(1, 31):
-        estimate.learn(draw_rows(generator, 3), generator.permutation(3)[:1], t)
-    change, shares = make_change(generator), estimate._remaining_precision(30)
-    L = change.map_rows(np.eye(24)).T
-    evidence = estimate.A - np.diag(shares)
-    assert np.linalg.eigvalsh(evidence).min() > -0.2 * (discount < 1)
-    A = np.diag(shares) + L @ evidence @ L.T
-    theta = np.linalg.solve(A, shares * 0.3 + L @ (estimate.A @ estimate.theta - shares * 0.3))
-    estimate.transform(change, 30)
-    np.testing.assert_allclose(estimate.A, A, atol=1e-9)
-    np.testing.assert_allclose(estimate.theta, theta, atol=1e-9)
-    np.testing.assert_allclose(estimate.P @ A, np.eye(24), atol=1e-8)
+        rows, ranking = draw_rows(generator, 3), generator.permutation(3)[:1]
+        old.learn(rows, ranking, t)
+        new.learn(change.map_rows(rows), ranking, t)
+    old.transform(change, 30)
+    new.transform(STILL, 30)
+    np.testing.assert_allclose(old.theta, new.theta, atol=1e-2)  # to which fits are accurate
+    np.testing.assert_allclose(old.A, new.A, rtol=1e-2, atol=2e-2)
+    np.testing.assert_allclose(old.P @ old.A, np.eye(24), atol=1e-8)
+    old.base[:], new.base[:] = old.block[:25], new.block[:25]
+    old.recent.clear()
+    old.transform(make_change(generator), 30)
+    np.testing.assert_allclose(old.theta, old.base[0], atol=1e-9)
 
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_utilities_stay_where_the_prior_is_the_same_in_both_units(seed):
-    """The prior of weights that outcomes say nothing about, as flat in the old units as in the new ones."""
+def test_utilities_stay_where_the_prior_says_the_same_in_both_units(seed):
+    """Reflections leave a prior around 0 as it is; so what follows from it and the outcomes is the same."""
     generator = np.random.default_rng(seed)
-    change = Change(np.stack((np.full(2, -1.0), np.zeros(2))), np.stack((np.array([1.0, -1.0, 1.0]), np.zeros(3))))
-    estimate = OnlineNewton(24, mean=0.0, precision=1.0, discount=1.0)
-    past = [draw_rows(generator, 3) for _ in range(10)]
-    for t, rows in enumerate(past, 1):
-        estimate.learn(rows, generator.permutation(3)[:2], t)
-    before = np.vstack(past) @ estimate.theta
-    estimate.transform(change, 10)
-    np.testing.assert_allclose(change.map_rows(np.vstack(past)) @ estimate.theta, before, atol=1e-9)
+    signs = generator.choice([-1.0, 1.0], 5)
+    change = Change(np.stack((signs[:2], np.zeros(2))), np.stack((signs[2:], np.zeros(3))))
+    belief = Gaussian(24, mean=0.0, precision=1.0)
+    past = np.vstack([draw_rows(generator, 3) for _ in range(10)])
+    belief.A[:] += past.T @ past
+    belief.theta[:] = np.linalg.solve(belief.A, past.T @ generator.normal(size=30))
+    before = past @ belief.theta
+    belief.transform(change, 10)
+    np.testing.assert_allclose(change.map_rows(past) @ belief.theta, before, atol=1e-9)
 
 
 # --- the facade -------------------------------------------------------------------------------------------------------
@@ -226,13 +250,17 @@ def test_what_was_learnt_is_kept_when_the_scaling_is_renewed(policy):
     preselector = Preselector({"a": {"age": 1.0}, "b": {"age": 2.0}}, ["x", "y"], policy=policy, seed=0)
     generator = np.random.default_rng(1)
     play(preselector, 150, generator)
-    best = lambda: [max(found, key=found.get) for found in map(preselector.scores, ([-2.0, 0.0], [3.0, 0.0]))]  # noqa: E731
+
+    def best():
+        shown = [np.asarray(preselector._joint.show(np.array([x, 0.0]))) for x in (-2.0, 3.0)]
+        return [int(np.argmax(rows @ preselector.policy.theta)) for rows in shown]
+
     before, used = best(), preselector._joint.context_scaling
     for _ in range(1000):
         decision = preselector.select(as_raw(generator.normal(size=2) * 10.0), k=2)
     preselector.learn(decision, winner="a" if decision.context[0] < 0.3 else "b")
     assert preselector._joint.context_scaling is not used
-    assert best() == before == ["a", "b"]
+    assert best() == before == [0, 1]
 
 
 @pytest.mark.parametrize("policy", registry.POLICIES)

@@ -71,8 +71,7 @@ class Scaling:
     def fit(cls, rows: ArrayLike) -> Self:
         """Make a scaling from rows that are all known, in any order.
 
-        The value of a feature that is farthest from the median counts at most as one that is three deviations away
-        from the others.
+        The value of a feature that is farthest from the median is limited as in `learn`, by the others.
 
         Parameters
         ----------
@@ -157,7 +156,7 @@ def _summarise(values: Floats) -> tuple[int, float, float]:
     if len(values) > 3:
         farthest = int(np.abs(values - np.median(values)).argmax())
         others = np.delete(values, farthest)
-        most = _MOST_DEVIATIONS * others.std()
+        most = max(_MOST_SEEN, 0.5 * np.sqrt(len(values))) * others.std()
         if most > 0.0:
             values = np.append(others, np.clip(values[farthest], others.mean() - most, others.mean() + most))
     mean = float(values.mean()) if len(values) else 0.0

@@ -61,8 +61,8 @@ class WholeHistory(Gaussian):
         """Express the history in joint features that have changed, and maximise the likelihood again."""
         self.history.transform(change)
         self._largest = float(np.abs(self.history.rows).max(initial=0.0))
-        self.theta[:] = change.map_weights(self.theta)
         if self.history.outcomes:
+            self.theta[:] = change.map_weights(self.theta)
             self._maximise(self.history.outcomes, self.block)
 
     def refresh(self) -> None:
