@@ -150,11 +150,11 @@ def _join(text):
 
 def main(arguments=None, root=ROOT):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help="only mutants of files whose path contains one of these")
+    parser.add_argument("texts", nargs="*", help="only mutants with one of these in the path of the file or in `old`")
     parser.add_argument("--workers", type=int, default=2, help="how many to try at a time; 2 by default")
     options = parser.parse_args(arguments)
-    wanted = options.files or [""]
-    mutants = [mutant for mutant in read_mutants(root) if any(part in mutant.file for part in wanted)]
+    wanted = options.texts or [""]
+    mutants = [one for one in read_mutants(root) if any(text in f"{one.file}\n{one.old}" for text in wanted)]
     for mutant in mutants:
         mutant.find_line(root)
     began = time.monotonic()

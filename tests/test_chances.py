@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from preselect.chances import Chances
+from preselect.chances import Chances, _compare
 
 
 def play(true_chances, estimates, rounds, seed=0):
@@ -59,6 +59,14 @@ def test_a_round_moves_the_correction_to_the_maximum_of_prior_times_likelihood(w
     likelihood = 0.0 if won is None else np.log(shares[:, won])
     best = shares[(likelihood - 2.0 * (c[:, 0] - 1.0) ** 2).argmax()]
     np.testing.assert_allclose(chances.predict(u), [*(win * best), 1.0 - win], atol=2e-3)
+
+
+def test_slopes_of_the_winners_share_equal_finite_differences():
+    lead, c, h = np.array([0.0, -1.0, 0.7, 2.0]), 0.8, 1e-4
+    log_share = [-np.log(np.exp(at * lead).sum()) for at in (c - h, c, c + h)]
+    gradient, curvature = _compare(lead, c)
+    assert gradient == pytest.approx((log_share[2] - log_share[0]) / (2 * h), rel=1e-6)
+    assert curvature == pytest.approx((2 * log_share[1] - log_share[0] - log_share[2]) / h**2, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -144,19 +144,20 @@ def test_output_is_capped(supervise, level, patient):
 
 HUNGRY = """
 import os, sys, time
-if sys.argv[1] != "alone" and os.fork(): time.sleep(1000)
+if sys.argv[1] in ("child", "daemon") and os.fork(): time.sleep(1000)
+if sys.argv[1] == "together": os.fork(), os.fork()
 if sys.argv[1] == "daemon":
     os.setsid()
     if os.fork(): os._exit(0)
 held = []
-for _ in range(400):
+for _ in range(80 if sys.argv[1] == "together" else 400):
     held.append(bytearray(2**20))
     time.sleep(0.002)
 time.sleep(1000)
 """
 
 
-@pytest.mark.parametrize("how", ["alone", "child", "daemon"])
+@pytest.mark.parametrize("how", ["alone", "child", "daemon", "together"])
 def test_memory_is_limited(supervise, level, patient, how):
     result = supervise(python("hungry", HUNGRY, how), patient.racer, memory=200, level=level, watch=patient.watch)
     assert statuses(result) == {"hungry": "memory", "good": "won"}

@@ -10,7 +10,7 @@ from preselect import InputError, NoWinner, Random, Ranking, Winner
 from preselect.environments import RaceReplay, RuntimeReplay, RuntimeTable, Scenario
 from preselect.sat import runtimes
 from preselect.sat.colouring import Colouring
-from preselect.sat.dimacs import write_formula
+from preselect.sat.dimacs import Formula, write_formula
 from preselect.sat.parametrizations import EFFECTIVE
 
 
@@ -93,6 +93,15 @@ def test_run_times_are_measured_resumed_and_the_same_again(tmp_path):
     out.write_text(text.replace(",1\n", ",yes\n", 1))
     with pytest.raises(InputError, match=r"runs\.csv, line \d+: expected instance,parametrization"):
         runtimes.read_runtimes(out)
+
+
+def test_run_times_are_censored_at_the_cutoff(tmp_path):
+    write_formula(Formula.of(2, [[1, 2], [-1, 2], [1, -2], [-1, -2]]), tmp_path / "hard.cnf")
+    (line,) = runtimes.measure_runtimes(
+        [tmp_path / "hard.cnf"], EFFECTIVE[:1], tmp_path / "runs.csv", cutoff=0.03, workers=1
+    )
+    assert (line.seconds, line.solved) == (0.03, False)
+    assert line.steps > 0
 
 
 def test_races_are_won_by_the_fastest_that_solves(toy_scenario):

@@ -149,6 +149,16 @@ def test_changes_without_effect_are_found_by_their_digest(written):
     assert verify(written).difference == "event 5 (decision) is not as it was written: its digest does not match"
 
 
+def test_a_change_that_carries_its_own_digest_is_found_by_the_next_event(written):
+    with Journal.read(written) as journal:
+        digests = {event.number: event.digest.hex() for event in journal.events(after=5)}
+    change(written, "UPDATE events SET body = json_set(body, '$.label', 'x') WHERE number = 5", chained=True)
+    assert verify(written).equal
+    restored = [f"UPDATE events SET digest = x'{digest}' WHERE number = {number}" for number, digest in digests.items()]
+    change(written, *restored, triggers=[])
+    assert verify(written).difference.startswith("event 6 ")
+
+
 def test_a_snapshot_of_another_state_is_found(written, monkeypatch):
     change(written, "UPDATE snapshots SET state = (SELECT value FROM about WHERE name = 'genesis')", triggers=[])
     monkeypatch.setattr(database, "list_versions", lambda: {"numpy": "9.9"})
