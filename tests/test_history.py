@@ -196,12 +196,14 @@ def test_ts_mnl_takes_the_top_k_of_its_draw():
 def test_the_posterior_is_the_sum_of_its_parts():
     generator = np.random.default_rng(1)
     sizes, lengths = np.array([3, 5, 4]), np.array([1, 3, 4])
-    rows, theta = generator.normal(size=(12, 2)), generator.normal(size=2)
+    rows, offsets, theta = (generator.normal(size=size) for size in ((12, 2), 12, 2))
     base = np.array([[0.5, -1.0], [2.0, 0.7], [0.7, 3.0]])
     expected = -0.5 * (theta - base[0]) @ base[1:] @ (theta - base[0])
-    for age, part, length in zip((2, 1, 0), np.split(rows, [3, 8]), lengths, strict=True):
-        expected += 0.9**age * model.log_likelihood(part @ theta, range(length))
-    assert history._log_posterior(rows, sizes, lengths, 3, base, 0.9, theta) == pytest.approx(expected, rel=1e-12)
+    for age, part, length in zip((2, 1, 0), np.split(rows @ theta + offsets, [3, 8]), lengths, strict=True):
+        expected += 0.9**age * model.log_likelihood(part, range(length))
+    assert history._log_posterior(rows, offsets, sizes, lengths, 3, base, 0.9, theta) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_the_estimate_is_drawn_to_the_mean_of_the_prior():
@@ -219,14 +221,14 @@ def test_the_estimate_is_drawn_to_the_mean_of_the_prior():
 def test_the_maximum_is_found_where_plain_newton_would_diverge():
     generator = np.random.default_rng(0)
     rows = 100.0 * generator.normal(size=(60, 3))
-    sizes, lengths = np.full(20, 3), np.ones(20, dtype=np.int64)
+    offsets, sizes, lengths = generator.normal(size=60), np.full(20, 3), np.ones(20, dtype=np.int64)
     prior, estimate = np.vstack((np.zeros(3), 1e-3 * np.eye(3))), np.zeros((7, 3))
-    steps = history.maximise_posterior(rows, sizes, lengths, 20, prior, 1.0, 1e-8, 50, estimate)
+    steps = history.maximise_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, 1e-8, 50, estimate)
     assert 0 < steps < 50
-    best = history._log_posterior(rows, sizes, lengths, 20, prior, 1.0, estimate[0])
+    best = history._log_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, estimate[0])
     for _ in range(200):
         near = estimate[0] + 0.05 * generator.normal(size=3)
-        assert history._log_posterior(rows, sizes, lengths, 20, prior, 1.0, near) <= best
+        assert history._log_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, near) <= best
 
 
 def test_refitting_less_often_learns_the_same_in_the_end():

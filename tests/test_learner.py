@@ -111,7 +111,7 @@ def test_times_are_recorded_and_learnt(path):
         for outcome in ({"winner": "saps", "after": 0.3}, {"outcome": NoWinner(after=1.0)}, {"winner": "saps"}):
             entry = learner.select([1, 2], k=2, eligible=["saps", "kissat"])
             learner.learn(entry, **outcome)
-        assert learner.preselector.policy.pace.tolist() == [2.0, 10.3]
+        assert learner.preselector.policy.pace[:4].tolist() == [2.0, 10.3, 0.0, 1.0]
         state = learner.preselector.to_bytes()
     assert [json.loads(line)["after"] for line in run("export", path, "--format", "jsonl").stdout.splitlines()] == [
         0.3, 1.0, None,

@@ -4,8 +4,7 @@ import fidelity
 import numpy as np
 import pytest
 
-from preselect import InputError, Newton, NoWinner, Outcome, Random, Winner, model, state
-from preselect.policies.persistence import collect_state
+from preselect import InputError, Newton, NoWinner, Outcome, Random, Winner, model
 
 
 class LiteralNewton(fidelity.LiteralOnlineNewton):
@@ -154,74 +153,6 @@ def test_with_an_outside_option_nobody_is_one_more_arm_of_log_utility_zero(won):
         np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "order"),
-    [
-        (lambda arm: Winner(arm, after=0.1), [1]),
-        (lambda arm: Winner(arm, after=0.11), [2, 1]),
-        (lambda arm: Winner(arm, after=1.2), [2, 1]),
-        (lambda _: NoWinner(after=1.0), [2, 3]),
-        (lambda _: NoWinner(after=0.0), [2, 3]),
-    ],
-)
-def test_when_times_are_known_nobody_becomes_two_virtual_arms(outcome, order):
-    """One finishes at 10 % of the limit and one at the limit; a round is a ranking of arms and virtual arms."""
-    generator = np.random.default_rng(4)
-    policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
-    for _ in range(30):
-        decision = policy.select(generator.uniform(-1.0, 1.0, (6, 3)), 2)
-        policy.learn(decision, outcome(decision.arms[1]))
-        source.learn(order, np.vstack((decision.rows, np.zeros((2, 3)))))
-        np.testing.assert_allclose(policy.theta, source.theta, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(policy.A, source.A, rtol=1e-9)
-
-
-def test_a_trivial_race_teaches_that_an_arm_won_but_not_which():
-    """The arms are merged into one, their mean weighted by their chances, and it is ahead of NOBODY."""
-    generator, after = np.random.default_rng(4), [0.2, 6e-5, 9e-5, 2e-3, 1e-5, 3e-5]
-    policy, source = Newton(d=3, outside=True, seed=0), LiteralNewton(3, 2.0, "contrast")
-    for place, time in enumerate(after):
-        decision = policy.select(generator.uniform(-1.0, 1.0, (6, 3)), 2)
-        policy.learn(decision, Winner(decision.arms[1], after=time))
-        if time > 1e-3 * np.mean(after[: place + 1]):
-            rows, order = np.vstack((decision.rows, np.zeros((2, 3)))), [2, 1] if time > 0.1 else [1]
-        else:
-            v = np.exp(decision.rows @ source.theta)
-            rows, order = np.vstack((v / v.sum() @ decision.rows, np.zeros(3))), [0]
-        source.learn(order, rows)
-        np.testing.assert_allclose(policy.theta, source.theta, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(policy.A, source.A, rtol=1e-9, atol=1e-12)
-    assert policy.pace.tolist() == pytest.approx([6, sum(after)])
-
-
-SHOWN = np.eye(3)
-
-
-def tells_apart(policy, after, X=SHOWN):
-    """Let the second of two chosen arms win; return whether the policy learnt which."""
-    before, decision = policy.theta.copy(), policy.select(X, 2)
-    policy.learn(decision, Winner(decision.arms[1], after=after))
-    gained = decision.rows @ (policy.theta - before)
-    return bool(gained[1] > 0.0 > gained[0])
-
-
-def test_races_are_trivial_compared_with_the_average_race_or_the_limit_if_that_is_less():
-    hasty, failing = (Newton(d=3, outside=True, seed=0) for _ in range(2))
-    for _ in range(300):
-        tells_apart(hasty, 1e-3)
-    for _ in range(3):
-        failing.learn(failing.select(SHOWN, 2), NoWinner(after=1.0))
-    assert [tells_apart(hasty, after) for after in (1.1e-6, 0.9e-6)] == [True, False]
-    assert [tells_apart(failing, after) for after in (1.1e-3, 0.9e-3)] == [True, False]
-
-
-def test_the_pace_of_races_is_forgotten_like_everything_else():
-    policy = Newton(d=2, discount=0.5, outside=True, seed=0)
-    for outcome in (Winner(0, after=0.2), NoWinner(after=1.0), Winner(0), Winner(0, after=0.4)):  # one without a time
-        policy.learn(policy.select(np.eye(2), 2), outcome)
-    np.testing.assert_allclose(policy.pace, [1.75, 0.25 * 0.2 + 0.5 * 10.0 + 0.4])
-
-
 def test_the_prior_stays_where_no_arm_ever_wins():
     """Features get their part of the prior back in turn: outcomes without a winner count as turns, too."""
     policy = Newton(d=4, precision=2.0, discount=0.95, outside=True, seed=0)
@@ -229,40 +160,6 @@ def test_the_prior_stays_where_no_arm_ever_wins():
         policy.learn(policy.select([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0]], 2), NoWinner())
     unseen = policy.A.diagonal()[1:]
     assert 2.0 / np.e < unseen.min() <= unseen.max() <= 2.0 + 1e-9
-
-
-def test_an_arm_that_wins_at_once_or_never_keeps_what_it_has_won():
-    """It solves nine of ten at once, the others five of these nine, slowly: ignoring quick races would hide it."""
-    generator, policy, failures = np.random.default_rng(0), Newton(d=4, outside=True, seed=0), 0
-    for _ in range(1000):
-        decision, difficulty = policy.select(np.eye(4), 1), generator.random()
-        if difficulty < (0.9 if decision.arms[0] == 0 else 0.5):
-            policy.learn(decision, Winner(decision.arms[0], after=2e-4 if decision.arms[0] == 0 else 0.05))
-        else:
-            policy.learn(decision, NoWinner(after=1.0))
-            failures += 1
-    assert failures < 150
-
-
-def test_without_an_outside_option_the_time_changes_nothing():
-    X = np.random.default_rng(0).uniform(-1.0, 1.0, (6, 3))
-    plain, timed = Newton(d=3, seed=0), Newton(d=3, seed=0)
-    for t in range(30):
-        tells_apart(plain, None, X)
-        tells_apart(timed, t / 30, X)
-    assert np.array_equal(plain.estimate.block, timed.estimate.block)
-
-
-def test_old_files_without_pace_are_read(tmp_path):
-    policy = Newton(d=3, outside=True, seed=0)
-    tells_apart(policy, 0.5)
-    header, arrays = collect_state(policy)
-    del arrays["pace"]
-    state.write(tmp_path / "old.npz", "Newton", header, arrays)
-    again = Newton.load(tmp_path / "old.npz")
-    assert np.array_equal(again.theta, policy.theta)
-    assert again.pace.tolist() == [0.0, 0.0]
-    assert policy.widen(5).pace.tolist() == policy.pace.tolist() == [1.0, 0.5]
 
 
 def test_with_an_outside_option_arms_that_always_fail_are_abandoned():
@@ -311,7 +208,7 @@ def test_a_set_of_one_explores():
 
 def test_a_bare_outcome_teaches_nothing():
     policy = Newton(d=3, outside=True, seed=0)
-    policy.learn(policy.select(SHOWN, 2), Outcome())
+    policy.learn(policy.select(np.eye(3), 2), Outcome())
     assert not policy.theta.any()
 
 

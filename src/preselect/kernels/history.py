@@ -12,12 +12,20 @@ from preselect.kernels.types import Floats, Integers
 
 @fused
 def _log_posterior(
-    history: Floats, sizes: Integers, lengths: Integers, outcomes: int, base: Floats, discount: float, theta: Floats
+    history: Floats,
+    offsets: Floats,
+    sizes: Integers,
+    lengths: Integers,
+    outcomes: int,
+    base: Floats,
+    discount: float,
+    theta: Floats,
 ) -> float:
     """Log-likelihood of all outcomes, each by Eq. (5), plus the logarithm of a Gaussian, `base`, up to a constant.
 
-    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; every later outcome multiplies
-    its weight by `discount`. The rows of `base` are its mean, then those of its precision matrix.
+    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; `offsets` are added to their
+    utilities; every later outcome multiplies its weight by `discount`. The rows of `base` are its mean, then those of
+    its precision matrix.
     """
     total = 0.0
     for a in range(theta.shape[0]):
@@ -29,7 +37,7 @@ def _log_posterior(
         last += sizes[t]
         largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last one on
         for i in range(sizes[t]):
-            u = product(history, last - 1 - i, theta)
+            u = product(history, last - 1 - i, theta) + offsets[last - 1 - i]
             if u > largest:
                 sum_of_exponentials = sum_of_exponentials * math.exp(largest - u) + 1.0
                 largest = u
@@ -43,6 +51,7 @@ def _log_posterior(
 @fused
 def metropolis(
     history: Floats,
+    offsets: Floats,
     sizes: Integers,
     lengths: Integers,
     outcomes: int,
@@ -65,7 +74,7 @@ def metropolis(
     weight = -np.inf
     for step in range(-1, proposals.shape[0]):
         theta = draw if step < 0 else proposals[step]
-        proposed = _log_posterior(history, sizes, lengths, outcomes, base, 1.0, theta)
+        proposed = _log_posterior(history, offsets, sizes, lengths, outcomes, base, 1.0, theta)
         square = 0.0
         for a in range(d):
             for b in range(d):
@@ -83,6 +92,7 @@ def metropolis(
 @fused
 def _slopes(
     history: Floats,
+    offsets: Floats,
     sizes: Integers,
     lengths: Integers,
     outcomes: int,
@@ -99,7 +109,7 @@ def _slopes(
         k, weight = sizes[t], discount ** (outcomes - 1 - t)
         u = np.empty(k)
         for i in range(k):
-            u[i] = product(history, first + i, theta)
+            u[i] = product(history, first + i, theta) + offsets[first + i]
         normalisers = stage_normalisers(u, lengths[t])
         for s in range(lengths[t]):
             for a in range(d):
@@ -128,6 +138,7 @@ def _slopes(
 @fused
 def maximise_posterior(
     history: Floats,
+    offsets: Floats,
     sizes: Integers,
     lengths: Integers,
     outcomes: int,
@@ -145,12 +156,12 @@ def maximise_posterior(
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
-    value = _log_posterior(history, sizes, lengths, outcomes, base, discount, theta)
+    value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, theta)
     for step in range(most_steps):
         g = np.zeros((1, d))
         add_product(g, (base[0] - theta).reshape((1, d)), base[1:])
         A[:] = base[1:]
-        _slopes(history, sizes, lengths, outcomes, discount, theta, g[0], A)
+        _slopes(history, offsets, sizes, lengths, outcomes, discount, theta, g[0], A)
         if not invert(A, P):
             return -1
         moved = np.zeros((1, d))
@@ -162,11 +173,11 @@ def maximise_posterior(
         new_theta = theta + moved[0]
         if square > tolerance * tolerance:
             length = 1.0
-            new_value = _log_posterior(history, sizes, lengths, outcomes, base, discount, new_theta)
+            new_value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, new_theta)
             while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
                 length *= 0.5
                 new_theta = theta + length * moved[0]
-                new_value = _log_posterior(history, sizes, lengths, outcomes, base, discount, new_theta)
+                new_value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, new_theta)
             value = new_value
         theta = new_theta
         if is_last:

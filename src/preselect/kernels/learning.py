@@ -17,12 +17,12 @@ from preselect.kernels.algebra import (
 from preselect.kernels.plackett_luce import (
     curvature_factor,
     gradient,
+    offset_utilities,
     product,
     rank_rows,
     slopes,
     stage_normalisers,
     stage_probabilities,
-    utilities,
 )
 from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, Floats, Integers
 
@@ -102,15 +102,18 @@ def _is_long(rows: Floats, theta: Floats, new_theta: Floats) -> bool:
 
 
 @fused
-def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+def update_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Floats) -> int:
     """One online Newton step: A gains minus the Hessian at theta, P = inv(A), theta gains P times the gradient.
 
-    The rows of `estimate` are theta, then those of A and P. P is updated, in O(k d^2). If the step is long, LONG, and
-    if the update loses too many digits, IMPRECISE; then nothing is changed.
+    The rows of `estimate` are theta, then those of A and P. P is updated, in O(k d^2). `offsets` is empty, or what is
+    added to x'theta, for the arms in the order of the outcome. If the step is long, LONG, and if the update loses too
+    many digits, IMPRECISE; then nothing is changed.
     """
     k, d = rows.shape
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    g, F = slopes(rows, ranking, theta)
+    ranked = rank_rows(rows, ranking)
+    p = stage_probabilities(offset_utilities(ranked, theta, offsets), ranking.shape[0])
+    g, F = gradient(ranked, p), curvature_factor(ranked, p)
     if not (squares_are_finite(F) and squares_are_finite(g)):
         return NOT_FINITE
     V, M = np.zeros((k - 1, d)), np.zeros((k - 1, k - 1))
@@ -129,7 +132,7 @@ def update_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
 
 
 @fused
-def proximal_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
+def proximal_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Floats) -> int:
     """The same with steps until theta is at the maximum of belief times likelihood, and the Hessian there.
 
     Only differences between the arms matter, so the maximum is sought among their utilities, in k - 1 dimensions: the
@@ -148,7 +151,8 @@ def proximal_newton(rows: Floats, ranking: Integers, estimate: Floats) -> int:
     if not squares_are_finite(K):
         return NOT_FINITE
     c, C, M = np.zeros((1, k - 1)), np.empty((k - 1, k - 1)), np.empty((k - 1, k - 1))
-    status = _solve_outcome(utilities(D, theta), ranking.shape[0], K, c[0], C, M)
+    last = offsets[k - 1] if offsets.shape[0] > 0 else 0.0
+    status = _solve_outcome(offset_utilities(D, theta, offsets[: k - 1] - last), ranking.shape[0], K, c[0], C, M)
     if status != OK:
         return status
     moved, F, V = np.zeros((1, d)), np.zeros((k - 1, d)), np.zeros((k - 1, d))

@@ -125,6 +125,15 @@ def curvature_factor(ranked: Floats, p: Floats) -> Floats:
     return F
 
 
+@helper
+def offset_utilities(X: Floats, theta: Floats, offsets: Floats) -> Floats:
+    """U = X theta + offsets; none are added if `offsets` is empty."""
+    u = utilities(X, theta)
+    for i in range(offsets.shape[0]):
+        u[i] += offsets[i]
+    return u
+
+
 @inlined
 def slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
     """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""

@@ -22,7 +22,7 @@ from preselect.kernels.types import CONTRAST, NOT_FINITE, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Void
 from preselect.policies import persistence
 from preselect.policies.cover import cover
-from preselect.policies.estimators import Estimator, update
+from preselect.policies.estimators import Estimator, update, update_by_race
 from preselect.policies.persistence import Arrays
 from preselect.scaling import Change
 
@@ -351,9 +351,7 @@ class LinearPolicy(Policy):
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         if not self.outside:
             return self._observe(decision.rows, ranking, self._outcomes + 1)
-        rows, ranking, pace = self.estimate.add_nobody(decision.rows, ranking, outcome)
-        self._observe(rows, ranking, self._outcomes + 1)
-        return self.estimate.set_pace(pace)
+        return update_by_race(self.estimate, decision.rows, ranking, outcome, self._outcomes + 1)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""

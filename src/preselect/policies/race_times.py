@@ -1,67 +1,139 @@
-"""What the time of a race teaches.
+"""What a race teaches: one likelihood, with and without times.
 
-A virtual arm, NOBODY, competes with log-utility 0. When times are known it becomes two: one that finishes at 10 % of
-the limit, one at the limit. A race is then a ranking of arms and virtual arms. An arm that wins early is ahead of both;
-one that wins late is second, behind the early NOBODY; and if no arm wins, the virtual arms are first and second. So a
-slow winner counts as half a failure, which is what it often is on the next instance.
+The arms of a race compete with two virtual arms, in a Plackett-Luce ranking. NOBODY, whose log-utility is 0, finishes
+at the time limit; EARLY, whose utility e is learnt, at a tenth of it. What is seen of the ranking, where v is
+exp(x'theta) and V the sum of v over the arms that raced:
+
+    arm w wins, no later than EARLY         w is first                      v_w / (V + e + 1)
+    arm w wins, later                       EARLY is first, w second        e / (V + e + 1) * v_w / (V + 1)
+    arm w wins, at a time that is unknown   w is before NOBODY              v_w / (V + 1)
+    no arm wins                             NOBODY is before all arms       1 / (V + 1)
+
+These are the probabilities of what can happen: the chance that w wins in time is v_w / (V + 1) whether times are known
+or not. A slow winner has lost to EARLY, which is half a failure, as it often is on the next instance. e makes up for
+how fast winners usually are, so that it does not matter for chances where EARLY stands.
 
 The easiest races are won by arms that start fast, not by those that solve hard instances, on which nearly all the time
 is spent. So when a race costs less than a thousandth of the average race (of the limit, if the average is above it),
-only that some arm won is learnt: all arms, merged into one, are ahead of NOBODY. A race without a winner costs ten
-limits, as in the measure PAR10.
+only that some arm was first is learnt, V / (V + e + 1), not which. A race without a winner costs ten limits, as in the
+measure PAR10.
 """
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from preselect.context import Floats, Integers
+from preselect.model import winner_probabilities
 from preselect.outcomes import NoWinner, Outcome
 
-_EARLY = 0.1  # when the first NOBODY finishes, as a share of the time limit
+_EARLY = 0.1  # when EARLY finishes, as a share of the time limit
 _FAILURE = 10.0  # the cost of a race without a winner, in time limits
 _TRIVIAL = 1e-3  # races that cost less than this share of the average do not teach which arm won
 
 
-def _freeze(places: list[int] | Integers) -> Integers:
-    order = np.array(places, dtype=np.int64)
-    order.setflags(write=False)  # as all rankings are: kernels are compiled for one kind of array
-    return order
+class Race(NamedTuple):
+    """A race as a ranking of arms and virtual arms, with the rows of both.
+
+    `offsets` is what is added to x'theta; its order is that of the ranking, followed by the arms that are not ranked.
+    """
+
+    rows: Floats
+    ranking: Integers
+    offsets: Floats
 
 
-FIRST = _freeze([0])  # the ranking in which the first arm wins
+def watch(
+    rows: Floats, ranking: Integers, outcome: Outcome, u: Floats, pace: Floats, discount: float
+) -> tuple[Race, Floats]:
+    """Return what a race of the arms with these rows and log-utilities teaches, and the pace of races after it.
+
+    `ranking` is that of the arms, empty if no arm won. The pace is five sums over the races whose time is known, each
+    multiplied by `discount` at every such race: how many, their cost, early wins, late wins, and V / (1 + g V) of the
+    wins (see `_estimate_early`).
+    """
+    early = _estimate_early(pace[2:])
+    if outcome.after is None:
+        return _rank_race(rows, ranking, outcome, early), pace
+    cost = _measure_cost(outcome)
+    new = discount * pace + np.array([1.0, cost, *_count_win(outcome, u, early)])
+    if cost < _TRIVIAL * min(new[1] / new[0], 1.0):
+        return _merge_race(rows, u, early), new
+    return _rank_race(rows, ranking, outcome, early), new
 
 
-def rank_with_nobody(outcome: Outcome, ranking: Integers, k: int) -> tuple[Integers, int]:
-    """Return the ranking of k arms followed by NOBODY, and how many virtual arms that is.
-
-    `ranking` is that of the arms, empty if no arm won.
+def _rank_race(rows: Floats, ranking: Integers, outcome: Outcome, early: float) -> Race:
+    """Return a race with virtual arms; `early` is the log-utility of EARLY.
 
     >>> from preselect import Winner
-    >>> rank_with_nobody(Winner(7, after=0.3), np.array([1]), 3)
-    (array([3, 1]), 2)
+    >>> _rank_race(np.eye(3), np.array([1]), Winner(7, after=0.3), -0.5)[1:]
+    (array([3, 1]), array([-0.5,  0. ,  0. ,  0. ,  0. ]))
     """
-    if outcome.after is None:
-        return (ranking if ranking.size else _freeze([k])), 1
+    k = len(rows)
     if not ranking.size:
-        return _freeze([k, k + 1]), 2
-    return (_freeze([k, *ranking.tolist()]) if outcome.after > _EARLY else ranking), 2
+        return _join(rows, [k], [0.0] * k, [0.0])
+    if outcome.after is None:
+        return _join(rows, ranking.tolist(), [0.0] * k, [0.0])
+    return _join(rows, [k] * _is_late(outcome) + ranking.tolist(), [0.0] * k, [early, 0.0])
 
 
-def add_nobody(rows: Floats, nobodies: int) -> Floats:
-    """Return the rows of the arms followed by those of virtual arms, whose features are zero."""
-    longer: NDArray[np.float64] = np.zeros((len(rows) + nobodies, rows.shape[1]))
-    longer[: len(rows)] = rows
-    longer.setflags(write=False)  # as the rows of decisions are
-    return longer
+def _merge_race(rows: Floats, u: Floats, early: float) -> Race:
+    """Return a race that some arm won: the arms, whose log-utilities are u, are merged into one.
+
+    log V, which is convex in theta, is replaced by its tangent at the present estimate: value and gradient of the
+    likelihood are right there, and the curvature is that of a race of one arm.
+    """
+    p = winner_probabilities(u)
+    entropy = -float(p @ np.log(np.where(p > 0.0, p, 1.0)))  # log V is the mean of u plus the entropy
+    return _join(p[None] @ rows, [0], [entropy], [early, 0.0])
 
 
-def measure_cost(outcome: Outcome) -> float:
+def _join(rows: Floats, ranking: list[int], offsets: list[float], virtual: list[float]) -> Race:
+    """Add virtual arms, whose features are zero, given their log-utilities."""
+    k, offsets = len(rows), offsets + virtual
+    longer: Floats = np.zeros((len(offsets), rows.shape[1]))
+    longer[:k] = rows
+    order = ranking + [place for place in range(len(offsets)) if place not in ranking]
+    for array in (found := Race(longer, np.array(ranking, np.int64), np.array([offsets[i] for i in order]))):
+        array.setflags(write=False)  # as those of decisions are: kernels are compiled for one kind of array
+    return found
+
+
+def _measure_cost(outcome: Outcome) -> float:
     """Return the cost of a race whose time is known, in time limits."""
     return _FAILURE if isinstance(outcome, NoWinner) else min(outcome.after or 0.0, 1.0)
 
 
-def is_trivial(outcome: Outcome, average: float) -> bool:
-    """Return whether the race was too short to tell which arms are good at hard instances."""
-    return measure_cost(outcome) < _TRIVIAL * min(average, 1.0)
+def _is_late(outcome: Outcome) -> bool:
+    """Return whether a race that was won, at a known time, ended after EARLY."""
+    return outcome.after is not None and outcome.after > _EARLY
+
+
+def _estimate_early(clock: Floats) -> float:
+    """Return the log-utility of EARLY, log e, given early wins, late wins and r.
+
+    With g = 1 / (1 + e), a race that was won early or late has probability g / (1 + g V) or (1 - g) / (1 + g V), up to
+    what does not depend on g. After m early and n late wins, g maximises m log g + n log(1 - g) - r g, where r is the
+    sum of V / (1 + g V), the slope of log(1 + g V), at the estimates of the time; with one win of each kind added,
+    so that e starts at 1.
+
+    >>> [round(_estimate_early(np.array(clock)), 3) for clock in ([0.0, 0.0, 0.0], [0.0, 9.0, 9.0], [9.0, 0.0, 9.0])]
+    [0.0, 2.92, -1.151]
+    """
+    m, n, r = clock[0] + 1.0, clock[1] + 1.0, clock[2]
+    half = 0.5 * (n + r - m)
+    root = math.sqrt(half * half + m * n)  # m e^2 - (n + r - m) e - n = 0
+    return math.log((half + root) / m if half > 0.0 else n / (root - half))
+
+
+def _count_win(outcome: Outcome, u: Floats, early: float) -> Floats:
+    """Return what a race whose time is known adds to early wins, late wins and r."""
+    if isinstance(outcome, NoWinner):
+        return np.zeros(3)
+    log_V = u.max() + math.log(np.exp(u - u.max()).sum())
+    g = 1.0 / (1.0 + math.exp(early))
+    late = float(_is_late(outcome))
+    return np.array([1.0 - late, late, 1.0 / (g + math.exp(min(-log_V, 700.0)))])

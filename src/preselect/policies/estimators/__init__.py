@@ -1,7 +1,7 @@
 """How policies estimate theta. A policy holds one estimator; choosing arms is the policy's own business."""
 
 from preselect.policies.estimators.averaged import AveragedSGD, Sandwich
-from preselect.policies.estimators.estimator import Estimator, simplify, update
+from preselect.policies.estimators.estimator import Estimator, simplify, update, update_by_race
 from preselect.policies.estimators.gaussian import Gaussian, Gram
 from preselect.policies.estimators.online_newton import OnlineNewton
 from preselect.policies.estimators.whole_history import WholeHistory
@@ -16,4 +16,5 @@ __all__ = [
     "WholeHistory",
     "simplify",
     "update",
+    "update_by_race",
 ]

@@ -60,12 +60,11 @@ class Estimator:
         """
         raise NotImplementedError
 
-    def add_nobody(self, rows: Floats, ranking: Integers, outcome: Outcome) -> tuple[Floats, Integers, Floats]:
-        """Return rows and ranking with NOBODY among the arms, and the pace of races with this one (outside option)."""
-        raise NotImplementedError
+    def learn_race(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> int:
+        """Learn from a race that may have no winner and whose time may be known (outside option); otherwise as `learn`.
 
-    def set_pace(self, pace: Floats) -> None:
-        """Remember the pace of races, once the outcome has been learnt."""
+        `ranking` is empty if no arm won.
+        """
         raise NotImplementedError
 
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
@@ -93,7 +92,16 @@ class Estimator:
 
 def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
     """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
-    if estimate.learn(rows, ranking, t) != OK:
+    _settle(estimate, estimate.learn(rows, ranking, t), rows, t)
+
+
+def update_by_race(estimate: Estimator, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
+    """Let an estimator learn from outcome t, which may be without a winner and say how long it took."""
+    _settle(estimate, estimate.learn_race(rows, ranking, outcome, t), rows, t)
+
+
+def _settle(estimate: Estimator, status: int, rows: Floats, t: int) -> None:
+    if status != OK:
         raise InputError(
             f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
             f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(estimate.block).max():.3g}; nothing was "

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect import model
 from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels import history, learning
@@ -15,7 +14,7 @@ from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK
 from preselect.outcomes import Outcome
 from preselect.policies import race_times
 from preselect.policies.estimators.gaussian import Gaussian
-from preselect.policies.estimators.history import History
+from preselect.policies.estimators.history import NO_OFFSETS, History, Outcomes
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
@@ -43,7 +42,7 @@ class OnlineNewton(Gaussian):
     def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float) -> None:
         super().__init__(d, mean=mean, precision=precision)
         self.discount = number(discount, "discount", above=0.0, most=1.0)
-        self.pace = np.zeros(2)  # races of known time and their total cost, discounted like everything else
+        self.pace = np.zeros(5)  # of the races whose time is known: see race_times.watch
         self.base = self.block[: 1 + d].copy()  # theta and A before the outcomes that are kept
         self.recent = History(d)
         self.due = np.full(1, self._interval(0))  # how many outcomes are to be kept before the next fit
@@ -54,27 +53,43 @@ class OnlineNewton(Gaussian):
         return max(_LEAST_INTERVAL, self.d // _GROWTH, memory // _GROWTH)
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
-        self.recent.place(rows, ranking)
-        status = self._step(rows, ranking) if self.discount == 1.0 else self._fade_and_step(rows, ranking, t)
+        return self._learn(rows, ranking, NO_OFFSETS, t)
+
+    def learn_race(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> int:
+        """Learn from a race, as `preselect.policies.race_times` describes it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = rows @ self.theta
+        if not np.isfinite(u).all():
+            return NOT_FINITE
+        race, pace = race_times.watch(rows, ranking, outcome, u, self.pace, self.discount)
+        status = self._learn(*race, t)
+        if status == OK:
+            self.pace[:] = pace
+        return status
+
+    def _learn(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
+        self.recent.place(rows, ranking, offsets)
+        outcome = rows, ranking, offsets
+        status = self._step(*outcome) if self.discount == 1.0 else self._fade_and_step(*outcome, t)
         if status == OK:
             self.recent.keep()
             if self.recent.outcomes >= self.due[0] or self._is_full():
                 self._fit(t)
         return status
 
-    def _step(self, rows: Floats, ranking: Integers) -> int:
-        status = learning.update_newton(rows, ranking, self.block) if self.d >= len(rows) else IMPRECISE
+    def _step(self, rows: Floats, ranking: Integers, offsets: Floats) -> int:
+        status = learning.update_newton(rows, ranking, offsets, self.block) if self.d >= len(rows) else IMPRECISE
         if status == LONG:
-            status = learning.proximal_newton(rows, ranking, self.block)
+            status = learning.proximal_newton(rows, ranking, offsets, self.block)
         if status == IMPRECISE:
             status = self._maximise(self.recent.placed(), self.block[: 1 + self.d], _COARSE)
         return status
 
-    def _fade_and_step(self, rows: Floats, ranking: Integers, t: int) -> int:
+    def _fade_and_step(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
         before = self.block.copy()
         status = learning.fade(self.prior, self.discount, t, self.block)
         if status == OK:
-            status = self._step(rows, ranking)
+            status = self._step(rows, ranking, offsets)
         if status != OK:
             self.block[:] = before
         return status
@@ -90,7 +105,7 @@ class OnlineNewton(Gaussian):
             self.recent.clear()
         self.due[0] = self.recent.outcomes + self._interval(t)
 
-    def _maximise(self, outcomes: tuple[Floats, Integers, Integers, int], base: Floats, tolerance: float) -> int:
+    def _maximise(self, outcomes: Outcomes, base: Floats, tolerance: float) -> int:
         steps = history.maximise_posterior(*outcomes, base, self.discount, tolerance, _MOST_STEPS, self.block)
         return NOT_FINITE if steps < 0 else OK
 
@@ -114,25 +129,6 @@ class OnlineNewton(Gaussian):
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
 
-    def add_nobody(self, rows: Floats, ranking: Integers, outcome: Outcome) -> tuple[Floats, Integers, Floats]:
-        """Return rows and ranking with NOBODY among the arms, and the pace of races with this one (outside option)."""
-        if outcome.after is None:
-            order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
-            return race_times.add_nobody(rows, nobodies), order, self.pace
-        pace = self.discount * self.pace + (1.0, race_times.measure_cost(outcome))
-        if race_times.is_trivial(outcome, pace[1] / pace[0]):
-            return race_times.add_nobody(self._merge(rows), 1), race_times.FIRST, pace
-        order, nobodies = race_times.rank_with_nobody(outcome, ranking, len(rows))
-        return race_times.add_nobody(rows, nobodies), order, pace
-
-    def set_pace(self, pace: Floats) -> None:
-        """Remember the pace of races, once the outcome has been learnt."""
-        self.pace[:] = pace
-
-    def _merge(self, rows: Floats) -> Floats:
-        """Merge the arms into one row: the mean of their rows, weighted by estimated winning probability."""
-        return model.winner_probabilities(rows @ self.theta)[None] @ rows
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has been learnt, with the outcomes that are kept."""
         return {**self._fixed(), **self.recent.arrays()}
@@ -142,9 +138,11 @@ class OnlineNewton(Gaussian):
         return {**super().arrays(), "pace": self.pace, "base": self.base, "due": self.due}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over saved arrays; old files have no pace and no outcomes, and what they hold is the base."""
+        """Take over saved arrays; old files have less of the pace and no outcomes, and what they hold is the base."""
         base = np.vstack((arrays["theta"], arrays["A"]))
-        arrays = {"pace": self.pace, "base": base, "due": self.due, **self.recent.arrays(), **arrays}
+        pace = arrays.get("pace", self.pace)
+        pace = np.append(pace, np.zeros(3)) if pace.shape == (2,) else pace
+        arrays = {"base": base, "due": self.due, **self.recent.arrays(), **arrays, "pace": pace}
         restore_in_place(self._fixed(), arrays)
         self.recent.restore(arrays)
 
