@@ -97,10 +97,10 @@ class Scaling:
         away = np.where(np.isnan(row), 0.0, row - mean)
         # a value may be this far away; any distance before the feature has varied
         most = np.sqrt(squares * np.maximum(0.25, _MOST_SEEN**2 / np.maximum(count, 1.0)))
-        away = np.where(squares > 0.0, np.clip(away, -most, most), away)
+        away = np.where(squares > 0.0, _cut(away, most), away)
         known = count + ~np.isnan(row)
         step = away / np.maximum(known, 1.0)
-        self.seen = np.stack((known, mean + step, squares + away * (away - step)))
+        self.seen[:] = known, mean + step, squares + away * (away - step)
 
     def __call__(self, values: ArrayLike) -> Floats:
         """Scale one row or several.
@@ -112,7 +112,7 @@ class Scaling:
         """
         away = (_take_logarithm(np.asarray(values, dtype=np.float64)) - self.seen[1]) * self._slopes()
         away[np.isnan(away)] = 0.0
-        scaled: Floats = np.clip(away, -_MOST_DEVIATIONS, _MOST_DEVIATIONS) * self._unit
+        scaled: Floats = _cut(away, _MOST_DEVIATIONS) * self._unit
         return scaled
 
     def change_to(self, other: Scaling) -> tuple[Floats, Floats]:
@@ -144,6 +144,10 @@ class Scaling:
         if len(row) != self.size or np.isinf(row).any():
             raise InputError(f"values is {values!r:.80}; use {self.size} numbers, NaN for those that are not known")
         return _take_logarithm(row)
+
+
+def _cut(values: Floats, most: Floats | float) -> Floats:
+    return np.minimum(np.maximum(values, -most), most)  # a third of the time of np.clip
 
 
 def _take_logarithm(values: Floats) -> Floats:
@@ -283,12 +287,16 @@ class JointFeatures:
 
     def see(self, context: Floats) -> None:
         """Take in a context for the scaling to come."""
-        self.seen.learn(context)
+        if self.seen.size:
+            self.seen.learn(context)
         self.contexts += 1
 
     def rows(self, arms: Integers, values: Floats, context: Floats) -> Floats:
         """Return the joint features of some arms, whose own features are given, in a context."""
-        return StructuredContext(self._join(arms, values), self._complete(context)).rows(np.arange(len(arms)))
+        c = self._complete(context)
+        if not self.values.shape[1]:
+            return OneHotContext(self.capacity, c, None).rows(arms)
+        return (self._join(arms, values)[:, :, None] * c).reshape(len(arms), -1)
 
     def renew(self) -> Change | None:
         """Scale by what has been seen by now; return what that changes, None if it is not due.
@@ -296,8 +304,8 @@ class JointFeatures:
         It is due when arms have joined, and when twice as many contexts have been seen as at the last time: so it
         becomes rarer and rarer. What was seen before then counts half, so that the scaling follows a drift.
         """
-        arms = Scaling.fit(self.values) if len(self.values) > self.scaled_arms else self.arm_scaling
-        due = self.contexts >= _RENEWAL * max(self.scaled_contexts, 1)
+        due, joined = self.contexts >= _RENEWAL * max(self.scaled_contexts, 1), len(self.values) > self.scaled_arms
+        arms = Scaling.fit(self.values) if joined and self.arm_scaling.size else self.arm_scaling
         context = self._adopt_seen() if due and self.seen.size else self.context_scaling
         self.scaled_arms = len(self.values)
         if due:
@@ -357,4 +365,7 @@ class JointFeatures:
         return joined
 
     def _complete(self, context: Floats) -> Floats:
-        return np.concatenate(([1.0], self.context_scaling(context)))
+        features = np.ones(1 + len(context))
+        if len(context):
+            features[1:] = self.context_scaling(context)
+        return features

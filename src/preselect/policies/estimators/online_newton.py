@@ -119,12 +119,12 @@ class OnlineNewton(Gaussian):
         theta = np.linalg.solve(A, left * self.base[1:] @ self.base[0] + (1.0 - left) * precision * mean)
         return np.vstack((theta, A))
 
-    def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
+    def transform(self, change: Change, t: int) -> None:
         """Express base and outcomes in joint features that have changed, and fit theta and A to them."""
         self.base[0], self.base[1:] = self._map_belief(change, self.base[0], self.base[1:])
         self.recent.transform(change)
         self.theta[:] = change.map_weights(self.theta)
-        self._maximise(self.recent.first(self.recent.outcomes), self._fade_base(), _TOLERANCE)
+        self._fit(t)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
