@@ -21,7 +21,7 @@ LINEAR = [name for name in registry.POLICIES if name not in ("mm", "random")]
 
 def as_raw(logs):
     """The values whose signed logarithms these are."""
-    return np.sign(logs) * np.expm1(np.abs(logs))
+    return np.sign(logs) * np.expm1(np.minimum(np.abs(logs), 700.0))
 
 
 def make_change(generator, features=2, context=3):
