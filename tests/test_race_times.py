@@ -7,6 +7,8 @@ import pytest
 
 from preselect import Newton, NoWinner, Ranking, Thompson, Winner, load, state
 from preselect.chances import Chances
+from preselect.kernels import learning
+from preselect.kernels.types import OK
 from preselect.policies.persistence import collect_state
 from preselect.policies.race_times import _estimate_early
 
@@ -94,6 +96,20 @@ def test_after_several_races_theta_is_at_the_maximum_of_prior_times_likelihood(m
     slope = differentiate(lambda theta: sum(map(partial(log_likelihood, theta), kinds, es)), policy.theta)
     np.testing.assert_allclose(slope - precision * policy.theta, 0.0, atol=2e-3)
     assert len(set(es)) > 1
+
+
+@pytest.mark.parametrize("step", [learning.update_newton, learning.proximal_newton])
+def test_only_differences_between_offsets_matter(step):
+    """As between utilities; the last arm's is not zero, as NOBODY's would be."""
+    found = []
+    for shift in (0.0, 3.0):
+        arrays = X.copy(), np.array([2, 0]), np.array([0.4, -0.3, 0.2]) + shift
+        for array in arrays:
+            array.setflags(write=False)
+        found.append(np.vstack((THETA, np.eye(6), np.eye(6))))
+        assert step(*arrays, found[-1]) == OK
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    assert np.abs(found[0][0] - THETA).max() > 0.1
 
 
 def test_the_likelihood_is_that_of_a_ranking_of_arms_and_virtual_arms():
