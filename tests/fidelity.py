@@ -65,12 +65,12 @@ def maximise(mean, precision, outcomes, theta, tolerance, discount=1.0):
         g, A = precision @ (mean - theta), precision
         for w, outcome in zip(weights, outcomes, strict=True):
             g, A = g + w * literal.gradient(theta, *outcome), A - w * literal.hessian(theta, *outcome)
-        step = np.linalg.solve(A, g)
-        if g @ step <= tolerance**2:
-            return theta + step, A
-        while value(theta + step) < value(theta):
-            step = step / 2
-        theta = theta + step
+        step, length = np.linalg.solve(A, g), 1.0
+        while value(theta + length * step) < value(theta) - 1e-10 * abs(value(theta)):
+            length /= 2
+        theta = theta + length * step
+        if g @ step <= tolerance**2 and length == 1.0:
+            return theta, A
 
 
 class LiteralOnlineNewton(LiteralBelief):
@@ -78,7 +78,8 @@ class LiteralOnlineNewton(LiteralBelief):
 
     def __init__(self, d, discount=1.0, **prior):
         super().__init__(d, **prior)
-        self.discount, self.t, self.due, self.base = discount, 0, 4, (self.theta, self.A)
+        self.discount, self.base = discount, (self.theta, self.A)
+        self.t, self.fitted, self.due = 0, 0, 4
 
     def learn(self, sigma, X_S):
         self.t += 1
@@ -101,13 +102,13 @@ class LiteralOnlineNewton(LiteralBelief):
         (theta, A), left = self.base, self.discount ** len(self.outcomes)
         prior = np.diag((1 - left) * self.precision)
         mean = np.linalg.solve(left * A + prior, left * A @ theta + prior @ self.mean)
-        self.theta, self.A = maximise(mean, left * A + prior, self.outcomes, self.theta, 1e-2, self.discount)
+        self.theta, self.A = maximise(mean, left * A + prior, self.outcomes, self.theta, 0.1, self.discount)
         memory = self.t if self.discount == 1.0 else min(self.t, 1 / (1 - self.discount))
-        self.due = len(self.outcomes) + max(4, int(memory / 4))
+        self.fitted, self.due = len(self.outcomes), len(self.outcomes) + max(4, int(memory / 3))
 
     def fade(self):
-        """0.7 of four features: two have their turn in a round, and lose 0.7^2 between turns."""
-        lost, g = 1.0 - self.discount**2, np.zeros(4)
+        """0.7 of four features: two have their turn in a round, and lose 0.7^2 between turns. A fit restores all."""
+        lost, g = 1.0 - self.discount ** min(2, len(self.outcomes) - self.fitted + 1), np.zeros(4)
         self.A = self.discount * self.A
         for a in ((0, 1), (2, 3))[self.t % 2]:
             self.A[a, a] += lost * self.precision[a]

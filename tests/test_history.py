@@ -151,7 +151,7 @@ def test_epoch_greedy_is_its_source(outcome):
     policy = EpochGreedy(d=4, c=1.7, precision=0.1, seed=4)
     source = LiteralEpochGreedy(4, 4, 1.7, 0.1)
     fidelity.agree(policy, source, outcome, rounds=60, compare=("theta",))
-    assert len(policy.estimate.history.sizes) == source.epoch > 10
+    assert len(policy.estimate.history.arrays()["sizes"]) == source.epoch > 10
 
 
 def test_ts_mnl_draws_from_the_posterior_itself():

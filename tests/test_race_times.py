@@ -255,7 +255,7 @@ def test_races_go_on_from_a_file_as_if_nothing_had_happened(tmp_path, discount):
         race(again, t)
     assert np.array_equal(policy.estimate.block, again.estimate.block)
     assert np.array_equal(policy.pace, again.pace)
-    assert len(set(policy.estimate.recent.offsets)) > 10
+    assert len(set(policy.estimate.recent.arrays()["offsets"])) > 10
 
 
 @pytest.mark.parametrize("kept", [0, 2])

@@ -7,7 +7,7 @@ import numpy as np
 from preselect.compiling import fused
 from preselect.kernels.algebra import add_product, invert
 from preselect.kernels.plackett_luce import product, stage_normalisers
-from preselect.kernels.types import Floats, Integers
+from preselect.kernels.types import ROUNDING, Floats, Integers
 
 
 @fused
@@ -169,18 +169,13 @@ def maximise_posterior(
         square = product(g, 0, moved[0])
         if not math.isfinite(square):
             return -1
-        is_last = square <= tolerance * tolerance or step + 1 == most_steps
-        new_theta = theta + moved[0]
-        if square > tolerance * tolerance:
-            length = 1.0
+        length, new_value, least = 2.0, -np.inf, value - ROUNDING * abs(value)
+        while length > 1e-18 and not new_value >= least:  # where all is flat, a full step goes very far
+            length *= 0.5
+            new_theta = theta + length * moved[0]
             new_value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, new_theta)
-            while length > 1e-18 and not new_value >= value:  # where all is flat, a full step goes very far
-                length *= 0.5
-                new_theta = theta + length * moved[0]
-                new_value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, new_theta)
-            value = new_value
-        theta = new_theta
-        if is_last:
+        theta, value = new_theta, new_value
+        if (square <= tolerance * tolerance and length == 1.0) or step + 1 == most_steps:
             estimate[0] = theta
             estimate[1 : 1 + d] = A
             estimate[1 + d :] = P

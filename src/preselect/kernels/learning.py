@@ -24,7 +24,7 @@ from preselect.kernels.plackett_luce import (
     stage_normalisers,
     stage_probabilities,
 )
-from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, Floats, Integers
+from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, ROUNDING, Floats, Integers
 
 _LONG_STEP = 2.0  # by which the difference between two log-utilities may change for one Newton step to be trusted
 _CLOSE = 1e-2  # the square of the last step, in standard deviations of the belief
@@ -72,22 +72,20 @@ def _solve_outcome(v: Floats, m: int, K: Floats, c: Floats, C: Floats, M: Floats
             share = product(C, i, moved[0])
             for j in range(r):
                 g[0, j] -= share * C[i, j]
-        if square <= _CLOSE:
-            for i in range(r):
-                c[i] += g[0, i]
-            return OK
-        length, new_value = 1.0, -np.inf
-        while length > 1e-18 and not new_value >= value:
+        length, new_value, least = 2.0, -np.inf, value - ROUNDING * abs(value)
+        while length > 1e-18 and not new_value >= least:
+            length *= 0.5
             loss = 0.0
             for i in range(r):
                 new_u[i] = u[i] + length * moved[0, i]
                 new_c[i] = c[i] + length * g[0, i]
                 loss += 0.5 * new_c[i] * (new_u[i] - v[i])
             new_value = _log_likelihood(new_u, m) - loss
-            length *= 0.5
         value = new_value
         for i in range(r):
             u[i], c[i] = new_u[i], new_c[i]
+        if square <= _CLOSE and length == 1.0:
+            return OK
     return OK
 
 
@@ -172,17 +170,18 @@ def proximal_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: 
 
 
 @fused
-def fade(prior: Floats, discount: float, t: int, estimate: Floats) -> int:
+def fade(prior: Floats, discount: float, t: int, since: int, estimate: Floats) -> int:
     """Multiply A by `discount`, and restore what the prior has lost by it, for a few features in turn.
 
     Every feature has its turn once in a cycle of at most 1 / (1 - discount) rounds: the precision that comes from the
-    prior stays between 1/e of itself and all of it. The rows of `prior` are its mean and its precision.
+    prior stays between 1/e of itself and all of it, as it was `since` outcomes ago. The rows of `prior` are its mean
+    and its precision.
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     count = min(d, math.ceil(d * (1.0 - discount)))
     cycle = (d + count - 1) // count
-    lost = 1.0 - discount**cycle
+    lost = 1.0 - discount ** min(cycle, since)
     first = (t % cycle) * count
     last = min(first + count, d)
     F, g = np.zeros((last - first, d)), np.zeros((1, d))

@@ -102,6 +102,7 @@ class TSMNL(LinearPolicy):
         proposals = belief.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
         chances = np.log(self._generator.random(steps))
         drawn = np.empty((draws, self.d))
-        past = belief.history.first(belief.history.outcomes)
-        history.metropolis(*past, belief.base, belief.block, _TAILS, proposals, chances, self.draw, drawn)
+        history.metropolis(
+            *belief.history.arguments(), belief.base, belief.block, _TAILS, proposals, chances, self.draw, drawn
+        )
         return drawn

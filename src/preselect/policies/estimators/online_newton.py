@@ -14,16 +14,17 @@ from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK
 from preselect.outcomes import Outcome
 from preselect.policies import race_times
 from preselect.policies.estimators.gaussian import Gaussian
-from preselect.policies.estimators.history import NO_OFFSETS, History, Outcomes
+from preselect.policies.estimators.history import NO_OFFSETS, History
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
 _MOST_OUTCOMES = 256  # how many outcomes are kept
 _MOST_NUMBERS = 1_000_000  # the same, in numbers of their rows
-_LEAST_INTERVAL = 4  # outcomes between fits; with many features more, because a fit costs O(d^3)
-_GROWTH = 4  # a fit after every quarter of the outcomes so far
-_TOLERANCE, _MOST_STEPS = 1e-2, 50  # the last step of a fit, in standard deviations, and a limit to their number
-_COARSE = 0.1  # the same, for a step over one outcome
+_LEAST_INTERVAL = 4  # outcomes between fits
+_SQUARE = 64  # with many features there are d^2 / 64 of them, because a fit costs O(d^3)
+_GROWTH = 3  # and never less than a third of the outcomes so far
+_TOLERANCE, _MOST_STEPS = 0.1, 50  # the last step of a fit, in standard deviations, and a limit to their number
+_FINE = 1e-6  # the same where nothing was learnt, and so nothing may change if it is done twice
 
 
 class OnlineNewton(Gaussian):
@@ -44,13 +45,13 @@ class OnlineNewton(Gaussian):
         self.discount = number(discount, "discount", above=0.0, most=1.0)
         self.pace = np.zeros(5)  # of the races whose time is known: see race_times.watch
         self.base = self.block[: 1 + d].copy()  # theta and A before the outcomes that are kept
-        self.recent = History(d)
-        self.due = np.full(1, self._interval(0))  # how many outcomes are to be kept before the next fit
+        self.recent, self._latest = History(d), History(d)
+        self.fits = np.array([0, self._interval(0)])  # how many outcomes were kept at the last fit, and at the next
 
     def _interval(self, t: int) -> int:
         """Return how many outcomes there are between outcome t, at which theta was fitted, and the next fit."""
         memory = t if self.discount == 1.0 else min(t, int(1.0 / (1.0 - self.discount)))
-        return max(_LEAST_INTERVAL, self.d // _GROWTH, memory // _GROWTH)
+        return max(_LEAST_INTERVAL, self.d * self.d // _SQUARE, memory // _GROWTH)
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
         return self._learn(rows, ranking, NO_OFFSETS, t)
@@ -68,13 +69,12 @@ class OnlineNewton(Gaussian):
         return status
 
     def _learn(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
-        self.recent.place(rows, ranking, offsets)
         outcome = rows, ranking, offsets
         status = self._step(*outcome) if self.discount == 1.0 else self._fade_and_step(*outcome, t)
         if status == OK:
-            self.recent.keep()
-            if self.recent.outcomes >= self.due[0] or self._is_full():
-                self._fit(t)
+            self.recent.append(*outcome)
+            if self.recent.outcomes >= self.fits[1] or self._is_full():
+                self._fit(t, _TOLERANCE)
         return status
 
     def _step(self, rows: Floats, ranking: Integers, offsets: Floats) -> int:
@@ -82,12 +82,14 @@ class OnlineNewton(Gaussian):
         if status == LONG:
             status = learning.proximal_newton(rows, ranking, offsets, self.block)
         if status == IMPRECISE:
-            status = self._maximise(self.recent.placed(), self.block[: 1 + self.d], _COARSE)
+            self._latest.clear()
+            self._latest.append(rows, ranking, offsets)
+            status = self._maximise(self._latest, self.block[: 1 + self.d], _TOLERANCE)
         return status
 
     def _fade_and_step(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
         before = self.block.copy()
-        status = learning.fade(self.prior, self.discount, t, self.block)
+        status = learning.fade(self.prior, self.discount, t, self.recent.outcomes - int(self.fits[0]) + 1, self.block)
         if status == OK:
             status = self._step(rows, ranking, offsets)
         if status != OK:
@@ -95,18 +97,19 @@ class OnlineNewton(Gaussian):
         return status
 
     def _is_full(self) -> bool:
-        return self.recent.outcomes >= _MOST_OUTCOMES or self.recent.rows.size >= _MOST_NUMBERS
+        return self.recent.outcomes >= _MOST_OUTCOMES or self.recent.length * self.d >= _MOST_NUMBERS
 
-    def _fit(self, t: int) -> None:
+    def _fit(self, t: int, tolerance: float) -> None:
         """Fit theta and A to the outcomes that are kept; drop them if there are enough."""
-        self._maximise(self.recent.first(self.recent.outcomes), self._fade_base(), _TOLERANCE)
+        self._maximise(self.recent, self._fade_base(), tolerance)
         if self._is_full():
             self.base[:] = self.block[: 1 + self.d]
             self.recent.clear()
-        self.due[0] = self.recent.outcomes + self._interval(t)
+        self.fits[:] = self.recent.outcomes, self.recent.outcomes + self._interval(t)
 
-    def _maximise(self, outcomes: Outcomes, base: Floats, tolerance: float) -> int:
-        steps = history.maximise_posterior(*outcomes, base, self.discount, tolerance, _MOST_STEPS, self.block)
+    def _maximise(self, outcomes: History, base: Floats, tolerance: float) -> int:
+        past = outcomes.arguments()
+        steps = history.maximise_posterior(*past, base, self.discount, tolerance, _MOST_STEPS, self.block)
         return NOT_FINITE if steps < 0 else OK
 
     def _fade_base(self) -> Floats:
@@ -124,7 +127,7 @@ class OnlineNewton(Gaussian):
         self.base[0], self.base[1:] = self._map_belief(change, self.base[0], self.base[1:])
         self.recent.transform(change)
         self.theta[:] = change.map_weights(self.theta)
-        self._fit(t)
+        self._fit(t, _FINE)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
@@ -135,14 +138,14 @@ class OnlineNewton(Gaussian):
 
     def _fixed(self) -> dict[str, NDArray[Any]]:
         """Return the arrays whose size does not change."""
-        return {**super().arrays(), "pace": self.pace, "base": self.base, "due": self.due}
+        return {**super().arrays(), "pace": self.pace, "base": self.base, "fits": self.fits}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over saved arrays; old files have less of the pace and no outcomes, and what they hold is the base."""
         base = np.vstack((arrays["theta"], arrays["A"]))
         pace = arrays.get("pace", self.pace)
         pace = np.append(pace, np.zeros(3)) if pace.shape == (2,) else pace
-        arrays = {"base": base, "due": self.due, **self.recent.arrays(), **arrays, "pace": pace}
+        arrays = {"base": base, "fits": self.fits, **self.recent.arrays(), **arrays, "pace": pace}
         restore_in_place(self._fixed(), arrays)
         self.recent.restore(arrays)
 

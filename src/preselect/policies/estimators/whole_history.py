@@ -36,34 +36,34 @@ class WholeHistory(Gaussian):
         self.history, self._largest = History(d), 0.0
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
-        self.history.place(rows, ranking)
-        if not self._fit(self.history.outcomes + 1, float(np.abs(rows).max())):
-            return NOT_FINITE
-        self.history.keep()
-        return OK
+        self.history.append(rows, ranking)
+        if self._fit(float(np.abs(rows).max())):
+            return OK
+        self.history.drop_last()
+        return NOT_FINITE
 
-    def _fit(self, outcomes: int, largest: float) -> bool:
-        """Maximise over the first outcomes if it is due, or only try to; whether a finite estimate follows."""
-        due = outcomes % self.every == 0
+    def _fit(self, largest: float) -> bool:
+        """Maximise over all outcomes if it is due, or only try to; whether a finite estimate follows."""
+        due = self.history.outcomes % self.every == 0
         if not due and largest <= self._largest:
             return True
-        found = self._maximise(outcomes, self.block if due else self.block.copy())
+        found = self._maximise(self.block if due else self.block.copy())
         if found:
             self._largest = max(self._largest, largest)
         return found
 
-    def _maximise(self, outcomes: int, estimate: Floats) -> bool:
-        """Maximise over the first outcomes; whether a finite estimate follows."""
-        past = self.history.first(outcomes)
+    def _maximise(self, estimate: Floats) -> bool:
+        """Maximise over all outcomes; whether a finite estimate follows."""
+        past = self.history.arguments()
         return history.maximise_posterior(*past, self.base, 1.0, _TOLERANCE, _MOST_STEPS, estimate) >= 0
 
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
         """Express the history in joint features that have changed, and maximise the likelihood again."""
         self.history.transform(change)
-        self._largest = float(np.abs(self.history.rows).max(initial=0.0))
+        self._largest = float(np.abs(self.history.arrays()["history"]).max(initial=0.0))
         if self.history.outcomes:
             self.theta[:] = change.map_weights(self.theta)
-            self._maximise(self.history.outcomes, self.block)
+            self._maximise(self.block)
 
     def refresh(self) -> None:
         """Do nothing: every fit inverts A."""
@@ -76,7 +76,7 @@ class WholeHistory(Gaussian):
         """Take over saved arrays; the history may be of any length."""
         restore_in_place(super().arrays(), arrays)
         self.history.restore(arrays)
-        self._largest = float(np.abs(self.history.rows).max(initial=0.0))
+        self._largest = float(np.abs(arrays["history"]).max(initial=0.0))
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the arrays of an estimator with fewer features, with zeros for the new ones in the history."""
