@@ -192,9 +192,9 @@ def test_online_newton_becomes_what_learning_in_the_new_units_gives(discount):
         old.learn(rows, ranking, t)
         new.learn(change.map_rows(rows), ranking, t)
     old.transform(change, 30)
-    new._fit(30)
-    np.testing.assert_allclose(old.theta, new.theta, atol=1e-2)  # to which fits are accurate
-    np.testing.assert_allclose(old.A, new.A, rtol=1e-2, atol=2e-2)
+    new._fit(30, 1e-6)
+    np.testing.assert_allclose(old.theta, new.theta, atol=1e-6)
+    np.testing.assert_allclose(old.A, new.A, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(old.P @ old.A, np.eye(24), atol=1e-8)
     old.base[:] = old.block[:25]
     old.recent.clear()
