@@ -293,8 +293,8 @@ def test_an_arm_for_which_there_is_no_room_does_not_join():
     assert preselector.to_bytes() == before
 
 
-def test_k_has_no_default():
-    with pytest.raises(TypeError, match="'k'"):
+def test_k_has_to_be_given():
+    with pytest.raises(InputError, match="say how many arms"):
         Preselector(["a", "b"], seed=0).select()
 
 

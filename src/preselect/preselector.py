@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from os import PathLike
 from typing import Any, Self, TypeAlias
@@ -15,39 +15,16 @@ from preselect.arguments import distinct_names, integer, join_names, number, war
 from preselect.context import Floats
 from preselect.decision import Decision, NamedDecision
 from preselect.errors import InputError, StateFileError
-from preselect.outcomes import NoWinner, Outcome, Ranking, Winner
+from preselect.feedback import Names, make_outcome
+from preselect.outcomes import NoWinner, Outcome
 from preselect.policies import Policy, persistence, registry
 from preselect.scaling import JointFeatures
 
 AnyPath: TypeAlias = str | PathLike[str]
-Names: TypeAlias = Iterable[str]
 Features: TypeAlias = Mapping[str, float | None]  # by name; None, NaN or left out: not known
 Values: TypeAlias = Features | Sequence[float | None] | NDArray[Any]  # of a context: by name, or in its order
 
 _MAX_FEATURES = 5000
-
-
-def make_outcome(
-    decision: NamedDecision,
-    winner: str | None = None,
-    ranking: Names | None = None,
-    outcome: Outcome | None = None,
-    after: float | None = None,
-) -> Outcome:
-    """Return the outcome that the arguments of `learn` name; exactly one of winner, ranking and outcome is given."""
-    given = [one for one in (winner, ranking, outcome) if one is not None]
-    if len(given) != 1:
-        raise InputError(f"give exactly one of winner, ranking and outcome; {len(given)} were given")
-    if winner is None and after is not None:
-        raise InputError(f"after={after!r:.80} needs a winner; for a race without one use outcome=NoWinner(after)")
-    if not isinstance(decision, NamedDecision):
-        raise InputError(f"decision is {decision!r:.80}; give what select returned")
-    if winner is not None:
-        return Winner(_find_chosen(decision, winner), after)
-    if ranking is not None:
-        return Ranking([_find_chosen(decision, name) for name in distinct_names(ranking, "ranking")])
-    assert outcome is not None
-    return outcome
 
 
 class Preselector:
@@ -153,7 +130,9 @@ class Preselector:
         self._joint.add(values)
         self._position[name] = len(self._position)
 
-    def select(self, context: Values | None = None, *, k: int, eligible: Names | None = None) -> NamedDecision:
+    def select(
+        self, context: Values | None = None, k: int | None = None, *, eligible: Names | None = None
+    ) -> NamedDecision:
         """Choose k arms for a round.
 
         Parameters
@@ -162,7 +141,7 @@ class Preselector:
             The features of the round: numbers by name, or in the order in which they were named in the constructor.
             None or NaN stands for a value that is not known. Leave it out if the preselector has no context features.
         k : int
-            How many arms to choose. The winner of a set of one teaches nothing, except to policies with `outside`.
+            How many arms to choose; always given. The winner of a set of one teaches only policies with `outside`.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
 
@@ -174,7 +153,7 @@ class Preselector:
         values = self._as_row(context)
         allowed = None if eligible is None else distinct_names(eligible, "eligible")
         positions = None if allowed is None else [self._find(name) for name in allowed]
-        self._check_count(k, allowed)
+        k = self._check_count(k, allowed)
         if k == 1 and not (self.policy.outside or self._has_warned):
             self._has_warned = True
             warn_about_one()
@@ -334,10 +313,13 @@ class Preselector:
             raise InputError(f"the context has {join_names(unknown)}, but its features are {join_names(self.context)}")
         return self.context
 
-    def _check_count(self, k: int, eligible: list[str] | None) -> None:
-        if integer(k, "k", 1) > len(self._position if eligible is None else eligible):
-            allowed = self.arms if eligible is None else eligible
+    def _check_count(self, k: int | None, eligible: list[str] | None) -> int:
+        if k is None:
+            raise InputError("say how many arms to choose, such as k=3")
+        allowed = self.arms if eligible is None else eligible
+        if integer(k, "k", 1) > len(allowed):
             raise InputError(f"k={k} is too many; the arms to choose from are {join_names(allowed)}")
+        return k
 
     def _find(self, name: str) -> int:
         if name not in self._position:
@@ -386,12 +368,6 @@ def _restore_policy(file: state.StateFile) -> Policy:
     header, prefix = file.header["policy"], "policy."
     arrays = {name.removeprefix(prefix): array for name, array in file.arrays.items() if name.startswith(prefix)}
     return persistence.restore(state.StateFile(file.path, header["kind"], header, arrays))
-
-
-def _find_chosen(decision: NamedDecision, name: str) -> int:
-    if name not in decision.names:
-        raise InputError(f"{name!r:.80} was not chosen; the decision has {join_names(decision.names)}")
-    return int(decision.arms[decision.names.index(name)])
 
 
 def _as_value(value: float | None, name: str) -> float:

@@ -6,8 +6,9 @@ from typing import Any
 from preselect.arguments import join_names
 from preselect.decision import NamedDecision
 from preselect.errors import InputError, JournalError
+from preselect.feedback import make_outcome
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
-from preselect.preselector import Preselector, make_outcome
+from preselect.preselector import Preselector
 from preselect.store.journal import Event, Journal
 from preselect.store.values import encode
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 from preselect.arguments import integer
 from preselect.decision import NamedDecision
 from preselect.errors import InputError, JournalError, StateFileError
+from preselect.feedback import Names, make_outcome
 from preselect.outcomes import Outcome
-from preselect.preselector import AnyPath, Features, Names, Preselector, Values, make_outcome
+from preselect.preselector import AnyPath, Features, Preselector, Values
 from preselect.store import apply
 from preselect.store.journal import Event, Journal
 
@@ -173,7 +174,9 @@ class Learner:
             self.journal.append("arm", {"name": name, "features": values})
         self._snapshot_when_due()
 
-    def select(self, context: Values | None = None, *, k: int, eligible: Names | None = None, label: str = "") -> Entry:
+    def select(
+        self, context: Values | None = None, k: int | None = None, *, eligible: Names | None = None, label: str = ""
+    ) -> Entry:
         """Choose k arms for a round, as Preselector.select does.
 
         Parameters
