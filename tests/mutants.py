@@ -155,6 +155,8 @@ def main(arguments=None, root=ROOT):
     options = parser.parse_args(arguments)
     wanted = options.texts or [""]
     mutants = [one for one in read_mutants(root) if any(text in f"{one.file}\n{one.old}" for text in wanted)]
+    if not mutants:
+        raise ValueError(f"mutants.toml has no mutant with {' or '.join(wanted)}")
     for mutant in mutants:
         mutant.find_line(root)
     began = time.monotonic()

@@ -173,3 +173,16 @@ def test_what_is_kept_is_bounded(monkeypatch):
         kept = [policy.estimate.recent.outcomes for _ in play(policy, 0, 300, k=k)]
         assert max(kept) == most - 1
         assert kept.count(0) == 300 // most
+
+
+def test_outcomes_that_are_dropped_are_not_forgotten(monkeypatch):
+    """A is the sum over all outcomes, whether 20 of them are kept at a time or all 90."""
+    monkeypatch.setattr(online_newton, "_MOST_OUTCOMES", 20)
+    traces = []
+    for _ in range(2):
+        policy = Newton(d=D, beta=2.0, seed=0)
+        for _ in play(policy, 0, 90, chooser=Random(d=D, seed=0)):
+            pass
+        traces.append(np.trace(policy.A))
+        monkeypatch.undo()
+    assert traces[0] == pytest.approx(traces[1], rel=0.15)
