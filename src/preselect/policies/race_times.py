@@ -59,7 +59,7 @@ def watch(
     if outcome.after is None:
         return _rank_race(rows, ranking, outcome, early), pace
     cost = _measure_cost(outcome)
-    new = discount * pace + np.array([1.0, cost, *_count_win(outcome, u, early)])
+    new = discount * pace + (1.0, cost, *_count_win(outcome, u.tolist(), early))
     if cost < _TRIVIAL * min(new[1] / new[0], 1.0):
         return _merge_race(rows, u, early), new
     return _rank_race(rows, ranking, outcome, early), new
@@ -129,11 +129,11 @@ def _estimate_early(clock: Floats) -> float:
     return math.log((half + root) / m if half > 0.0 else n / (root - half))
 
 
-def _count_win(outcome: Outcome, u: Floats, early: float) -> Floats:
+def _count_win(outcome: Outcome, u: list[float], early: float) -> tuple[float, float, float]:
     """Return what a race whose time is known adds to early wins, late wins and r."""
     if isinstance(outcome, NoWinner):
-        return np.zeros(3)
-    log_V = u.max() + math.log(np.exp(u - u.max()).sum())
+        return 0.0, 0.0, 0.0
+    largest, late = max(u), float(_is_late(outcome))
+    log_V = largest + math.log(sum(math.exp(one - largest) for one in u))
     g = 1.0 / (1.0 + math.exp(early))
-    late = float(_is_late(outcome))
-    return np.array([1.0 - late, late, 1.0 / (g + math.exp(min(-log_V, 700.0)))])
+    return 1.0 - late, late, 1.0 / (g + math.exp(min(-log_V, 700.0)))
