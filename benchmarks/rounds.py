@@ -87,10 +87,10 @@ def bare(n, d, k):
     def play():
         X = problem.show()
         t = problem.round
-        Sigma, beta, form = policy._width()
+        Sigma, beta, growth, form = policy._width()
         step = policy.gamma_1 * t**-policy.alpha
         start = perf_counter_ns()
-        choosing.choose(X, policy.theta_bar, Sigma, beta, form, every, scratch, arms, bounds, rows)
+        choosing.choose(X, policy.theta_bar, Sigma, beta, growth, form, every, scratch, arms, bounds, rows)
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()

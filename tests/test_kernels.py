@@ -20,11 +20,12 @@ largest_eigenvalue_bound = entry(choosing._largest_eigenvalue_bound)
 FORMS = [LOGARITHM, PLAIN, CONTRAST]
 
 
-def best_by_brute_force(X, theta, Sigma, beta, k, form=LOGARITHM):
+def best_by_brute_force(X, theta, Sigma, beta, k, form=LOGARITHM, growth=0.0):
     X = X.astype(np.float64)
     u, leader = X @ theta, (X @ theta).argmax()
     measured = X - X[leader] if form == CONTRAST else X
-    roots = beta * np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0))
+    q = np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0)
+    roots = np.sqrt((beta**2 + 4.0 * np.log1p(growth * q)) * q)
     scores = u + (np.log1p(roots) if form == LOGARITHM else roots)
     order = np.argsort(-scores)
     if form == CONTRAST:
@@ -38,10 +39,10 @@ def random_covariance(generator, d):
     return root @ root.T
 
 
-def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM):
+def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM, growth=0.0):
     n, d = X.shape
     arms, bounds, rows = np.empty(k, dtype=np.int64), np.empty(2 * k), np.empty((k, d))
-    assert choosing.choose(X, theta, Sigma, beta, form, eligible, np.empty((2, n)), arms, bounds, rows) == OK
+    assert choosing.choose(X, theta, Sigma, beta, growth, form, eligible, np.empty((2, n)), arms, bounds, rows) == OK
     return arms, bounds, rows
 
 
@@ -51,27 +52,28 @@ def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM):
     st.sampled_from([np.float64, np.float32]),
     st.floats(0.0, 20.0),
     st.sampled_from(FORMS),
+    st.sampled_from([0.0, 0.01, 100.0]),
 )
-def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form):
+def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form, growth):
     generator = np.random.default_rng(seed)
     n, k = 200, int(generator.integers(1, 12))
     X = (generator.normal(size=(n, d)) * generator.exponential(size=(n, 1))).astype(dtype)
     theta, Sigma = generator.normal(size=d), random_covariance(generator, d)
-    arms, bounds, rows = chosen(X, theta, Sigma, beta, k, form=form)
-    expected, scores = best_by_brute_force(X, theta, Sigma, beta, k, form)
+    arms, bounds, rows = chosen(X, theta, Sigma, beta, k, form=form, growth=growth)
+    expected, scores = best_by_brute_force(X, theta, Sigma, beta, k, form, growth)
     assert arms.tolist() == expected.tolist()
     assert np.allclose(bounds[:k], scores)
     assert np.array_equal(rows, X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
-    choosing.score(X, theta, Sigma, beta, form, arms[0], -np.inf, every_score, every_width)
+    choosing.score(X, theta, Sigma, beta, growth, form, arms[0], -np.inf, every_score, every_width)
     assert np.array_equal(bounds[:k], every_score[arms])
     assert np.array_equal(bounds[k:], every_width[arms])
     some = generator.random(n) < 0.3
     some[arms[0]] = False
-    arms, bounds, _ = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form)
-    subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms), form)
+    arms, bounds, _ = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form, growth)
+    subset, _ = best_by_brute_force(X[some], theta, Sigma, beta, len(arms), form, growth)
     assert arms.tolist() == np.flatnonzero(some)[subset].tolist()
-    choosing.score(X, theta, Sigma, beta, form, arms[0], bounds[: len(arms)].min(), every_score, every_width)
+    choosing.score(X, theta, Sigma, beta, growth, form, arms[0], bounds[: len(arms)].min(), every_score, every_width)
     assert np.all(np.isfinite(every_score[arms]))
 
 
@@ -105,7 +107,7 @@ def test_a_tie_for_the_last_place_is_reported():
     X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
     arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
     for beta in (0.0, 1.0):
-        args = (np.eye(2), beta, LOGARITHM, EVERY, np.empty((2, 4)), arms, bounds, rows)
+        args = (np.eye(2), beta, 0.0, LOGARITHM, EVERY, np.empty((2, 4)), arms, bounds, rows)
         assert choosing.choose(X, np.array([3.0, 0.0]), *args) == TIED
         assert choosing.choose(X, np.array([3.0, 8.0]), *args) == TIED
         assert choosing.choose(X[:3], np.array([3.0, 8.0]), *args) == OK
@@ -119,7 +121,7 @@ def test_scores_that_differ_by_rounding_only_are_tied(form, beta):
     X, theta, Sigma = np.array([[2.0, 0.0], [1.0, 0.0], [1.0 - 5e-13, 0.0]]), np.array([1.0, 0.0]), 1e-32 * np.eye(2)
     arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
     for order in ([0, 1, 2], [2, 1, 0]):
-        args = (theta, Sigma, beta, form, EVERY, np.empty((2, 3)), arms, bounds, rows)
+        args = (theta, Sigma, beta, 0.0, form, EVERY, np.empty((2, 3)), arms, bounds, rows)
         assert choosing.choose(X[order], *args) == TIED
         assert choosing.choose((X - [[0.0, 0.0], [0.0, 0.0], [1e-10, 0.0]])[order], *args) == OK
 
@@ -128,7 +130,7 @@ def test_a_tie_with_an_arm_that_was_no_seed_is_reported():
     """The last arm has the largest utility, the first replaces it by its width, and the second ties with the first."""
     X, Sigma = np.array([[1.0, 5e-13], [1.0, 0.0], [0.0, 1.0 + 1e-8]]), np.diag([0.01, 0.0])
     arms, bounds, rows = np.empty(1, dtype=np.int64), np.empty(2), np.empty((1, 2))
-    args = (Sigma, 1.0, PLAIN, EVERY, np.empty((2, 3)), arms, bounds, rows)
+    args = (Sigma, 1.0, 0.0, PLAIN, EVERY, np.empty((2, 3)), arms, bounds, rows)
     assert choosing.choose(X, np.array([1e6, 1e6]), *args) == TIED
 
 

@@ -18,9 +18,10 @@ wide_exponents = pytest.mark.skipif(np.finfo(WIDE).maxexp < 16384, reason="long 
 
 def widths(policy, X, leader):
     """beta sqrt(x' Sigma x) of every arm, of its contrast with the leader if there is one."""
-    Sigma, beta, _ = policy._width()
+    Sigma, beta, growth, _ = policy._width()
     Z = X.astype(WIDE) - (0 if leader is None else X[leader].astype(WIDE))
-    return WIDE(beta) * np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", Z, Sigma.astype(WIDE), Z), 0))
+    q = np.maximum(np.einsum("ia,ab,ib->i", Z, Sigma.astype(WIDE), Z), 0)
+    return np.sqrt(WIDE(beta) ** 2 + 4 * np.log1p(WIDE(growth) * q)) * np.sqrt(q)
 
 
 def score(policy, X, chosen):

@@ -96,12 +96,19 @@ def _largest_eigenvalue_bound(Sigma: Floats) -> float:
     return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6) * scale)
 
 
+@inlined
+def _grow(beta: float, growth: float, q: float) -> float:
+    """The factor of sqrt(q) in a width: beta, which grows with q if it is to."""
+    return math.sqrt(beta * beta + 4.0 * math.log1p(growth * q)) if growth > 0.0 else beta
+
+
 @embedded
-def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, form: int, x: Floats) -> float:
+def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, growth: float, form: int, x: Floats) -> float:
     """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for a row."""
     for a in range(X.shape[1]):
         x[0, a] = np.float64(X[i, a]) - (np.float64(X[leader, a]) if leader >= 0 else 0.0)
-    root = beta * math.sqrt(_quadratic_form(x, _FIRST, Sigma))
+    q = _quadratic_form(x, _FIRST, Sigma)
+    root = _grow(beta, growth, q) * math.sqrt(q)
     return math.log1p(root) if form == LOGARITHM else root
 
 
@@ -169,9 +176,13 @@ def _finish(X: Matrix, arms: Integers, bounds: Floats, rows: Floats, best_out: f
 
 
 @helper
-def _bound_widths(Sigma: Floats, beta: float, form: int, largest_square: float, leader_square: float) -> _Line:
+def _bound_widths(
+    Sigma: Floats, beta: float, growth: float, form: int, largest_square: float, leader_square: float
+) -> _Line:
     """A line in the norm of x that lies above every width: of the logarithm, the tangent at the widest arm."""
-    bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma))
+    root = math.sqrt(_largest_eigenvalue_bound(Sigma))
+    widest = root * (math.sqrt(largest_square) + math.sqrt(leader_square))
+    bound = _grow(beta, growth, widest * widest) * root
     shift = bound * math.sqrt(leader_square)
     largest = bound * math.sqrt(largest_square) + shift
     if form == LOGARITHM:
@@ -193,6 +204,7 @@ def _score_seeds(
     X: Matrix,
     Sigma: Floats,
     beta: float,
+    growth: float,
     form: int,
     leader: int,
     x: Floats,
@@ -205,7 +217,7 @@ def _score_seeds(
     seeds = arms.copy()
     for place in range(arms.shape[0]):
         i = seeds[place]
-        width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, form, x)
+        width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, growth, form, x)
         finite &= math.isfinite(width)
         _place(i, np.inf if i == leader else scratch[0, i] + width, width, arms, bounds, place)
         scratch[1, i] = -1.0
@@ -217,6 +229,7 @@ def _fill(
     X: Matrix,
     Sigma: Floats,
     beta: float,
+    growth: float,
     form: int,
     leader: int,
     line: _Line,
@@ -236,7 +249,7 @@ def _fill(
         if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or _prune(u, square, least, line):
             continue
         if leader < 0 or not u + line[0] * math.sqrt(_square_of_difference(X, i, leader)) < least:
-            width = _width(X, i, leader, Sigma, beta, form, x)
+            width = _width(X, i, leader, Sigma, beta, growth, form, x)
             finite &= math.isfinite(width)
             best_out = max(best_out, _place(i, u + width, width, arms, bounds, k))
             least = bounds[k - 1] - 2.0 * _tolerance(bounds[k - 1])
@@ -249,6 +262,7 @@ def choose(
     theta: Floats,
     Sigma: Floats,
     beta: float,
+    growth: float,
     form: int,
     eligible: Booleans,
     scratch: Floats,
@@ -258,8 +272,9 @@ def choose(
 ) -> int:
     """The k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and others.
 
-    The width has one of three forms: LOGARITHM log1p(beta sqrt(x' Sigma x)), PLAIN beta sqrt(x' Sigma x), CONTRAST
-    beta sqrt((x - x_b)' Sigma (x - x_b)), where b is the arm with the largest x'theta, which always comes first.
+    The width has one of three forms: LOGARITHM log1p(beta sqrt(q)), PLAIN beta sqrt(q), where q = x' Sigma x, and
+    CONTRAST, the same for q = (x - x_b)' Sigma (x - x_b), where b is the arm with the largest x'theta, which always
+    comes first. If `growth` is above 0, sqrt(beta^2 + 4 log(1 + growth q)) takes the place of beta.
     `bounds` receives their k scores and k widths, `rows` their rows of X, if it is not empty. An empty `eligible` means
     every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out, or the lead is.
     """
@@ -272,10 +287,12 @@ def choose(
             leader = arms[0]
             if bounds[1] >= bounds[0] - _tolerance(bounds[0]):
                 return TIED
-        line = _bound_widths(Sigma, beta, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
+        line = _bound_widths(Sigma, beta, growth, form, largest_square, scratch[1, leader] if leader >= 0 else 0.0)
         x = np.empty((1, X.shape[1]))
-        seeds_are_finite = _score_seeds(X, Sigma, beta, form, leader, x, scratch, arms, bounds)
-        others_are_finite, best_out = _fill(X, Sigma, beta, form, leader, line, eligible, x, scratch, arms, bounds)
+        seeds_are_finite = _score_seeds(X, Sigma, beta, growth, form, leader, x, scratch, arms, bounds)
+        others_are_finite, best_out = _fill(
+            X, Sigma, beta, growth, form, leader, line, eligible, x, scratch, arms, bounds
+        )
         if not (seeds_are_finite and others_are_finite):
             return NOT_FINITE
         if leader >= 0:
@@ -289,6 +306,7 @@ def score(
     theta: Floats,
     Sigma: Floats,
     beta: float,
+    growth: float,
     form: int,
     leader: int,
     least: float,
@@ -301,7 +319,7 @@ def score(
     to the form CONTRAST only.
     """
     finite = True
-    bound = beta * math.sqrt(_largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
+    root = math.sqrt(_largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
     leader = leader if form == CONTRAST else -1
     x = np.empty((1, X.shape[1]))
     for i in range(X.shape[0]):
@@ -312,11 +330,12 @@ def score(
         if beta > 0.0 and i != leader:
             if leader >= 0:
                 square = _square_of_difference(X, i, leader)
-            largest = bound * math.sqrt(square)
+            largest = root * math.sqrt(square)
+            largest *= _grow(beta, growth, largest * largest)
             if least > -np.inf and u + (math.log1p(largest) if form == LOGARITHM else largest) < least:
                 scores[i] = -np.inf
             else:
-                widths[i] = _width(X, i, leader, Sigma, beta, form, x)
+                widths[i] = _width(X, i, leader, Sigma, beta, growth, form, x)
                 scores[i] += widths[i]
                 finite &= math.isfinite(widths[i])
     return OK if finite else NOT_FINITE

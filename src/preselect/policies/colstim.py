@@ -93,14 +93,14 @@ class CoLSTIM(LinearPolicy):
         return self._gram.inverse
 
     def _width(self) -> Width:
-        return self._gram.inverse, self._or_default(self.c_1), CONTRAST
+        return self._gram.inverse, self._or_default(self.c_1), 0.0, CONTRAST
 
     def _or_default(self, value: float | None) -> float:
         return math.sqrt(self.d * math.log(self.observations + 2)) if value is None else value
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         arms = list_candidates(eligible, context.shape[0])
-        estimate, norms = self._score_all(context, (self._gram.inverse, 1.0, PLAIN))  # line numbers of Algorithm 1:
+        estimate, norms = self._score_all(context, (self._gram.inverse, 1.0, 0.0, PLAIN))  # lines of Algorithm 1:
         leader = self._best(estimate - norms + self._perturb(len(norms)) * norms, arms, 1)  # line 14
         scores, widths = self._score_all(context, self._width(), int(leader[0]))  # line 15
         others = self._best(scores, arms[arms != leader], k - 1)

@@ -76,4 +76,4 @@ class CPPL(LinearPolicy):
         # c_{t,i} / v_{t,i}, below Eq. (13), without the square root of x' Sigma x; Eq. (13) is exp(x'theta)
         log_t = math.log(self.observations + 1)
         beta = self.omega * math.sqrt(2.0 * log_t + self.d + 2.0 * math.sqrt(self.d * log_t))
-        return self.estimate.Sigma, beta, LOGARITHM
+        return self.estimate.Sigma, beta, 0.0, LOGARITHM

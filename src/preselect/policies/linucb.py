@@ -79,4 +79,4 @@ class LinUCB(LinearPolicy):
         self.estimate = _Ridge(self.d, self.precision)
 
     def _width(self) -> Width:
-        return self.estimate.P, self.alpha, PLAIN
+        return self.estimate.P, self.alpha, 0.0, PLAIN

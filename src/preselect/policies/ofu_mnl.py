@@ -121,7 +121,7 @@ class OFUMNL(LinearPolicy):
         return math.sqrt(2.0 * eta * (first + 2.0 + second) + 4.0 * lam * self._limit**2)
 
     def _width(self) -> Width:
-        return self.estimate.P, self.scale * self.radius(self.observations + 1), PLAIN
+        return self.estimate.P, self.scale * self.radius(self.observations + 1), 0.0, PLAIN
 
 
 def _find_nearest(w: Floats, weights: Floats, limit: float) -> Floats:

@@ -27,13 +27,13 @@ from preselect.policies.persistence import Arrays
 from preselect.scaling import Change
 
 Choice: TypeAlias = tuple[Integers, Floats, Floats]  # k arms, their scores and then their widths, and their rows
-Width: TypeAlias = tuple[Floats, float, int]  # Sigma, beta, form: what the kernels add to x'theta for exploration
+Width: TypeAlias = tuple[Floats, float, float, int]  # Sigma, beta, growth, form: see kernels.choosing.choose
 
 _EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes no arm
 _INT64 = np.dtype(np.int64)
 _MAX_SORTED_BY_INSERTION = 1000
 _COVER_DRAWS = 64
-_NO_WIDTH: Width = np.empty((0, 0)), 0.0, PLAIN
+_NO_WIDTH: Width = np.empty((0, 0)), 0.0, 0.0, PLAIN
 _NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
 
 
@@ -284,24 +284,24 @@ class LinearPolicy(Policy):
 
     def _score(self, context: Context) -> tuple[Floats, Floats]:
         width = self._width()
-        leader = int(self._score_all(context, _NO_WIDTH)[0].argmax()) if width[2] == CONTRAST else -1
+        leader = int(self._score_all(context, _NO_WIDTH)[0].argmax()) if width[3] == CONTRAST else -1
         return self._score_all(context, width, leader)
 
     def _score_all(
         self, context: Context, width: Width, leader: int = -1, least: float = -math.inf
     ) -> tuple[Floats, Floats]:
         """Return score and width of every arm; arms that cannot reach `least` may get minus infinity instead."""
-        Sigma, beta, form = width
+        Sigma, beta, growth, form = width
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
         scores, widths = np.empty(len(X)), np.empty(len(X))
-        if choosing.score(X, theta, Sigma, beta, form, leader, least, scores, widths) == NOT_FINITE:
+        if choosing.score(X, theta, Sigma, beta, growth, form, leader, least, scores, widths) == NOT_FINITE:
             self._refuse(context)
         return scores, widths
 
     def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
         if self.choose == "cover":
             return self._cover(context, k, eligible)
-        width = Sigma, beta, form = self._width() if k > 1 else self._width_of_one()
+        width = Sigma, beta, growth, form = self._width() if k > 1 else self._width_of_one()
         if k > _MAX_SORTED_BY_INSERTION:
             return self._choose_slowly(context, k, eligible, width)
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
@@ -309,7 +309,7 @@ class LinearPolicy(Policy):
             self._scratch, self._room = np.empty((2, len(X))), len(X)
         arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
         rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))
-        status = choosing.choose(X, theta, Sigma, beta, form, eligible, self._scratch, arms, bounds, rows)
+        status = choosing.choose(X, theta, Sigma, beta, growth, form, eligible, self._scratch, arms, bounds, rows)
         if status == NOT_FINITE:
             self._refuse(context)
         if status == TIED:
@@ -322,7 +322,7 @@ class LinearPolicy(Policy):
     ) -> Choice:
         """Make the same choice with ties broken at random; `least` is a lower bound of the k-th best score."""
         arms = list_candidates(eligible, context.shape[0])
-        if width[2] == CONTRAST:
+        if width[3] == CONTRAST:
             leader = self._best(self._score_all(context, _NO_WIDTH)[0], arms, 1)
             scores, widths = self._score_all(context, width, int(leader[0]))
             chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))

@@ -75,7 +75,7 @@ class UCBMNL(LinearPolicy):
     def _width(self) -> Width:
         t = self.observations + 1
         alpha = math.sqrt(2.0 * self.d * math.log1p(t / self.d) + 2.0 * math.log(t)) / (2.0 * self.kappa)
-        return self._gram.inverse, alpha, PLAIN
+        return self._gram.inverse, alpha, 0.0, PLAIN
 
     def transform(self, change: Change) -> None:
         super().transform(change)
