@@ -21,7 +21,7 @@ def beta_of(policy):
 def require_growth(policy, t, m):
     """Beta is what the docstring of Newton says, after t outcomes with m features."""
     beta, q = beta_of(policy)
-    assert beta == pytest.approx(math.sqrt(2.0 + 4.0 * math.log(1.0 + t * q / (5.0 * m))))
+    assert beta == pytest.approx(math.sqrt(2.5 + 4.0 * math.log(1.0 + t * q / (10.0 * m))))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def require_growth(policy, t, m):
 def test_beta_grows_with_the_outcomes_that_taught_something(parameters, t):
     policy, plain = (Newton(d=4, beta=beta, seed=0, **parameters) for beta in (None, 1.5))
     X = np.array([[1.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0]])  # the last two features say nothing yet
-    assert beta_of(policy)[0] == pytest.approx(math.sqrt(2.0))
+    assert beta_of(policy)[0] == pytest.approx(math.sqrt(2.5))
     for kind, times in (("winner", 40), ("none", 30), ("void", 20)):
         for _ in range(times):
             decision = policy.select(X, 2)

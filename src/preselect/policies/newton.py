@@ -17,7 +17,7 @@ from preselect.policies.persistence import Arrays
 from preselect.policies.policy import LinearPolicy, Part, Width
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
-_SQRT_2 = math.sqrt(2.0)
+_FIRST_BETA = math.sqrt(2.5)
 
 
 class Newton(LinearPolicy):
@@ -36,7 +36,7 @@ class Newton(LinearPolicy):
     With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
     however long they compete. So by default beta grows for arms about which little has been learnt in all that time:
 
-        beta = sqrt(2 + 4 log(1 + t q / (5 m))),
+        beta = sqrt(2.5 + 4 log(1 + t q / (10 m))),
 
     where t outcomes have been learnt from, in which m of the d features were not zero. While an arm is learnt about as
     fast as the average feature, q falls like m / t, and beta stays where it was. (Bounds of this kind, with the
@@ -49,7 +49,7 @@ class Newton(LinearPolicy):
         Number of joint features of an arm.
     beta : float, optional
         How many standard deviations of log-utility the bounds lie above the estimate, at least 0; more explores more.
-        By default it grows as above: from 1.4 to 4.8 for an arm with q = 1 after 1000 outcomes per feature.
+        By default it grows as above: from 1.6 to 4.6 for an arm with q = 1 after 1000 outcomes per feature.
     mean : float or d floats, default 0.0
         Prior mean of theta, one number for all features or one for each. For theta uniform on [0, 1]^d use mean=0.5,
         precision=12.
@@ -109,7 +109,12 @@ class Newton(LinearPolicy):
 
     def _width(self) -> Width:
         if self.beta is None:
-            return self.estimate.P, _SQRT_2, self._count_outcomes() / (5.0 * max(self._seen_features, 1)), self._form
+            return (
+                self.estimate.P,
+                _FIRST_BETA,
+                self._count_outcomes() / (10.0 * max(self._seen_features, 1)),
+                self._form,
+            )
         return self.estimate.P, self.beta, 0.0, self._form
 
     def _width_of_one(self) -> Width:
