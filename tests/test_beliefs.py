@@ -186,3 +186,22 @@ def test_outcomes_that_are_dropped_are_not_forgotten(monkeypatch):
         traces.append(np.trace(policy.A))
         monkeypatch.undo()
     assert traces[0] == pytest.approx(traces[1], rel=0.15)
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+def test_with_many_features_no_outcomes_are_kept(tmp_path, discount):
+    """A fit would cost more than all the steps between two of them; what a smaller policy kept counts all the same."""
+    generator, policy = np.random.default_rng(5), Newton(d=250, discount=discount, seed=0)
+    rounds = generator.normal(size=(40, 3, 250)) / 16
+    for X in rounds[:20]:
+        policy.learn(policy.select(X, 2), Winner(policy.select(X, 2).arms[0]))
+    assert policy.estimate.recent.outcomes > 0
+    wide = policy.widen(300)
+    for X in rounds:
+        decision = wide.select(np.hstack((X, np.zeros((3, 50)))), 2)
+        wide.learn(decision, Winner(decision.arms[0]))
+    assert wide.estimate.recent.outcomes == 0
+    assert np.allclose(wide.P @ wide.A, np.eye(300), atol=1e-8)
+    wide.save(tmp_path / "state.npz")
+    X = generator.normal(size=(9, 300))
+    assert np.array_equal(Newton.load(tmp_path / "state.npz").scores(X), wide.scores(X))

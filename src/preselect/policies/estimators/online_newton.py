@@ -18,6 +18,7 @@ from preselect.policies.estimators.history import NO_OFFSETS, History
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
+_MOST_FEATURES = 256  # with more, no outcomes are kept: a fit would cost more than all steps between two of them
 _MOST_OUTCOMES = 256  # how many outcomes are kept
 _MOST_NUMBERS = 1_000_000  # the same, in numbers of their rows
 _LEAST_INTERVAL = 4  # outcomes between fits
@@ -34,7 +35,8 @@ class OnlineNewton(Gaussian):
     top-m rankings alike. A step costs O(k d^2). What it takes for the curvature of an outcome is that at an early
     estimate, and the belief becomes far too sure if that is never revised. So the latest outcomes are kept, and now and
     then theta is fitted to all of them, exactly, on top of `base`, the belief before them: A is then minus the Hessian
-    at theta. Once there are 256, or a million numbers, the belief becomes the new base, and they are dropped.
+    at theta. Once there are 256, or a million numbers, the belief becomes the new base, and they are dropped. With more
+    than 256 features fits would cost too much; there are none, and the belief is surer than it should be.
 
     With `discount` below 1, A is multiplied by it before each outcome. The prior is not forgotten: feature after
     feature gets back what the discount took from it, with theta drawn to the prior mean accordingly.
@@ -45,6 +47,7 @@ class OnlineNewton(Gaussian):
         self.discount = number(discount, "discount", above=0.0, most=1.0)
         self.pace = np.zeros(5)  # of the races whose time is known: see race_times.watch
         self.base = self.block[: 1 + d].copy()  # theta and A before the outcomes that are kept
+        self._is_fitted = d <= _MOST_FEATURES
         self.recent, self._latest = History(d), History(d)
         self.fits = np.array([0, self._interval(0)])  # how many outcomes were kept at the last fit, and at the next
 
@@ -71,7 +74,7 @@ class OnlineNewton(Gaussian):
     def _learn(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
         outcome = rows, ranking, offsets
         status = self._step(*outcome) if self.discount == 1.0 else self._fade_and_step(*outcome, t)
-        if status == OK:
+        if status == OK and self._is_fitted:
             self.recent.append(*outcome)
             if self.recent.outcomes >= self.fits[1] or self._is_full():
                 self._fit(t, _TOLERANCE)
@@ -89,7 +92,8 @@ class OnlineNewton(Gaussian):
 
     def _fade_and_step(self, rows: Floats, ranking: Integers, offsets: Floats, t: int) -> int:
         before = self.block.copy()
-        status = learning.fade(self.prior, self.discount, t, self.recent.outcomes - int(self.fits[0]) + 1, self.block)
+        since = self.recent.outcomes - int(self.fits[0]) + 1 if self._is_fitted else t
+        status = learning.fade(self.prior, self.discount, t, since, self.block)
         if status == OK:
             status = self._step(rows, ranking, offsets)
         if status != OK:
@@ -124,13 +128,17 @@ class OnlineNewton(Gaussian):
 
     def transform(self, change: Change, t: int) -> None:
         """Express base and outcomes in joint features that have changed, and fit theta and A to them."""
+        if not self._is_fitted:
+            return super().transform(change, t)
         self.base[0], self.base[1:] = self._map_belief(change, self.base[0], self.base[1:])
         self.recent.transform(change)
         self.theta[:] = change.map_weights(self.theta)
-        self._fit(t, _FINE)
+        return self._fit(t, _FINE)
 
     def refresh(self) -> None:
-        """Do nothing: every fit inverts A."""
+        """Recompute P from A, unless fits do."""
+        if not self._is_fitted:
+            super().refresh()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has been learnt, with the outcomes that are kept."""
@@ -147,7 +155,8 @@ class OnlineNewton(Gaussian):
         pace = np.append(pace, np.zeros(3)) if pace.shape == (2,) else pace
         arrays = {"base": base, "fits": self.fits, **self.recent.arrays(), **arrays, "pace": pace}
         restore_in_place(self._fixed(), arrays)
-        self.recent.restore(arrays)
+        if self._is_fitted:
+            self.recent.restore(arrays)
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the arrays of an estimator with fewer features, with zeros for the new ones in the outcomes."""
