@@ -274,7 +274,7 @@ def choose(
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(q)), PLAIN beta sqrt(q), where q = x' Sigma x, and
     CONTRAST, the same for q = (x - x_b)' Sigma (x - x_b), where b is the arm with the largest x'theta, which always
-    comes first. If `growth` is above 0, sqrt(beta^2 + 4 log(1 + growth q)) takes the place of beta.
+    comes first. If `growth` is above 0, sqrt(beta^2 + 4 log(1 + growth q)) takes the place of a beta above 0.
     `bounds` receives their k scores and k widths, `rows` their rows of X, if it is not empty. An empty `eligible` means
     every arm. `scratch` is 2 x n or larger. TIED: the k-th place is shared with an arm left out, or the lead is.
     """
