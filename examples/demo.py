@@ -57,7 +57,7 @@ def run_study(options):
     results = {}
     for name, make, *_ in POLICIES:
         print(f"\r{name:<12}", end="", file=sys.stderr, flush=True)
-        play(make, options.n, options.d, options.k, 3, 0)  # compile, or load what was compiled before
+        play(make, options.n, options.d, options.k, 40, 0)  # compile, or load what was compiled before
         runs = [play(make, options.n, options.d, options.k, options.horizon, r) for r in range(options.repetitions)]
         curves = np.array([curve for curve, _ in runs])
         results[name] = curves, 1e6 * sum(seconds for _, seconds in runs) / curves.size
