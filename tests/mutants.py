@@ -177,7 +177,8 @@ def main(arguments=None, root=ROOT):
 
 def start(root=ROOT):
     """Run as a command: signals end it in order, and what is wrong is said without a traceback."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's background jobs ignore it
+        signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main(root=Path(root)))
     except KeyboardInterrupt:
