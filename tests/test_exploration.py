@@ -84,7 +84,7 @@ def test_an_arm_that_was_unlucky_at_first_is_tried_again(beta, found):
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("kind", ["one-hot", "features"])
 def test_the_best_of_fixed_arms_stays_in_the_sets(kind, k):
-    """20 arms, 8000 rounds, 200 repetitions; a constant beta=2 loses it in 4 to 10 of those with k=2, beta_t in 0 or 1."""
+    """20 arms, 8000 rounds, 200 runs; a constant beta=2 loses it in 4 to 10 of them if k=2, the default in 0 or 1."""
     lost = []
     for seed in range(70_000, 70_200):
         generator = np.random.default_rng(seed)
