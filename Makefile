@@ -17,7 +17,7 @@ test: $(VENV)/ready  ## all tests but the long ones; about 4 minutes
 soak: $(VENV)/ready mutants  ## the long tests: mutants, kill loops, many random examples; at most 30 minutes
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile soak
 
-mutants: $(VENV)/ready  ## defining lines made wrong, one at a time: a test has to notice each; about 5 minutes
+mutants: $(VENV)/ready  ## defining lines made wrong, one at a time: a test has to notice each; about 10 minutes
 	$(RUN) tests/mutants.py
 
 coverage: $(VENV)/ready  ## branch coverage of the tests
