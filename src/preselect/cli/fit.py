@@ -1,0 +1,70 @@
+"""`preselect fit`: fit the model to logs, test it, and save what it knows."""
+
+from pathlib import Path
+
+import click
+
+from preselect.files import require_ours
+from preselect.offline import Fit, fit, read_logs
+from preselect.offline.page import write_fit_page
+from preselect.policies import registry
+from preselect.reports.html import is_page
+
+
+@click.command("fit")
+@click.argument("logs", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--policy", default=registry.DEFAULT, show_default=True, help="newton or thompson.")
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of rounds, at the end, to test on; 0 for no test.",
+)
+@click.option(
+    "--identity/--no-identity", default=True, show_default=True, help="Whether arms have weights of their own."
+)
+@click.option(
+    "--nobody-may-win", is_flag=True, help="Rounds without a winner were won by nobody. Else they are left out."
+)
+@click.option("--state", type=click.Path(path_type=Path), help="Save the fitted preselector to this file.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write a page about it. An earlier page is replaced; any other file stays as it is.",
+)
+def fit_logs(
+    logs: Path, policy: str, held_out: float, identity: bool, nobody_may_win: bool, state: Path | None, out: Path | None
+) -> None:
+    """Fit the model to all rounds of FILE at once, and say how well it predicts rounds that it has not seen.
+
+    FILE is a table of rounds (`preselect logs --help` describes it), a journal, or a file of PrefLib.
+
+    \b
+    preselect fit clicks.csv --nobody-may-win --out fit.html --state clicks.npz
+    Then, in Python:
+        preselector = preselect.load("clicks.npz")
+    """
+    if out is not None:
+        require_ours(out, is_page)
+    options = {"policy": policy, "identity": identity, "nobody_may_win": nobody_may_win}
+    found = fit(read_logs(logs), held_out=held_out, **options)
+    _print(found)
+    if state is not None:
+        found.preselector.save(state)
+        click.echo(f"what was learnt: {state}", err=True)
+    if out is not None:
+        click.echo(f"page: {write_fit_page(out, found, f'Fit of {logs.name}')}", err=True)
+
+
+def _print(found: Fit) -> None:
+    arms = len(found.preselector.arms)
+    click.echo(f"{found.rounds} rounds, {found.outcomes} of them with an outcome that teaches something; {arms} arms")
+    if not found.scores:
+        return
+    click.echo(f"fitted to the first {found.rounds - found.held_out} rounds, tested on the last {found.held_out}:")
+    click.echo(f"{'':<12} {'log-likelihood per round':>26} {'lead of the model':>20}")
+    for score in found.scores:
+        lead = "" if score.name == "the model" else f"{score.lead:+.3f} ± {score.lead_error:.3f}"
+        mean = f"{score.log_likelihood:.3f} ± {score.standard_error:.3f}"
+        click.echo(f"{score.name:<12} {mean:>26} {lead:>20}".rstrip())

@@ -1,0 +1,44 @@
+"""`preselect logs`: tables of rounds."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from preselect.offline import check_logs, read_logs
+
+_MOST = 100  # problems that are printed
+
+
+@click.group()
+def logs() -> None:
+    """Check tables of rounds: which arms were shown, in what context, and how they came out.
+
+    \b
+    A table is a CSV or Parquet file with one row for each arm of each round:
+        round         what the round is called
+        arm           the name of the arm
+        place         1 for the winner, 2 for the next; equal if tied; empty if not placed
+        shown         1 or 0, if arms are listed that were not shown
+        propensity    the probability with which the arm was shown, if that is known
+        arm.NAME      a feature of the arm: a number, or empty if it is not known
+        context.NAME  a feature of the round: the same in all its rows
+    """
+
+
+@logs.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say what is wrong with FILE, line by line, or what is in it. The exit code is 1 if anything is wrong."""
+    problems = check_logs(file)
+    for problem in problems[:_MOST]:
+        click.echo(problem.message)
+    if len(problems) > _MOST:
+        click.echo(f"and {len(problems) - _MOST} more")
+    if problems:
+        sys.exit(1)
+    found = read_logs(file)
+    won = int(found.winners.sum())
+    click.echo(f"{len(found)} rounds of {len(found.arms)} arms, {won} with a winner; everything can be read")
+    click.echo(f"features of a round: {', '.join(found.context) or 'none'}")
+    click.echo(f"features of arms: {', '.join(found.features) or 'none'}")

@@ -1,0 +1,108 @@
+"""Logs from wherever they are: a table, a journal, or a file of PrefLib."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from preselect.arguments import show
+from preselect.errors import InputError
+from preselect.logs import Logs, Problem, check, read
+from preselect.logs.columns import Source
+from preselect.store import Journal, Round
+from preselect.store.events import NO_WINNER, RANKING, WINNER, Decided
+from preselect.store.rounds import pair_rounds
+
+_PREFLIB = {".soc", ".soi", ".toc", ".toi"}
+_SQLITE = b"SQLite format 3\x00"
+
+
+def read_logs(source: Source) -> Logs:
+    """Read logs from a table, from a journal of decisions and outcomes, or from a file of PrefLib.
+
+    Parameters
+    ----------
+    source : path, open text file, mapping of columns, or data frame
+        A CSV or Parquet file; a journal; a file of PrefLib (.soc, .soi, .toc, .toi), in which every voter is a round
+        that shows all alternatives; or a table in memory.
+    """
+    return read(_convert(source))
+
+
+def check_logs(source: Source) -> list[Problem]:
+    """Return all that is wrong with logs, in the order of their rows.
+
+    Parameters
+    ----------
+    source : path, open text file, mapping of columns, or data frame
+        As `read_logs` takes it.
+    """
+    return check(_convert(source))
+
+
+def _convert(source: Source) -> Source:
+    """Return a journal or a file of PrefLib as columns, anything else as it is."""
+    if not isinstance(source, (str, PathLike)):
+        return source
+    path = Path(source)
+    if path.suffix in _PREFLIB:
+        return _read_preflib(path)
+    with path.open("rb") as file:
+        return _read_journal(path) if file.read(len(_SQLITE)) == _SQLITE else source
+
+
+def _read_journal(path: Path) -> dict[str, list[Any]]:
+    """Return the rounds of a journal that have an outcome other than void, as columns."""
+    rows: list[dict[str, Any]] = []
+    with Journal.read(path) as journal:
+        for one, made, _ in pair_rounds(journal):
+            if one.kind in (WINNER, RANKING, NO_WINNER):
+                rows += _list_rows(one, made)
+    if not rows:
+        raise InputError(f"{path} has no round with an outcome yet")
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _list_rows(one: Round, made: Decided) -> list[dict[str, Any]]:
+    """Return the rows of a round: the arms that were chosen, and those that competed besides."""
+    tied = [name if isinstance(name, tuple) else (name,) for name in one.names]
+    place = {arm: position for position, arms in enumerate(tied, start=1) for arm in arms}
+    context = {f"context.{name}": value for name, value in made.context.items()}
+    known, features = made.decision, made.labels[1] or ()
+    besides = [{"arm": arm} for arm in one.also]
+    chosen: list[dict[str, Any]] = [{"arm": arm} for arm in one.chosen]
+    for position, row in enumerate(chosen):
+        if known.features is not None:
+            values = known.features[position].tolist()
+            row |= {f"arm.{name}": value for name, value in zip(features, values, strict=True)}
+        if made.propensities is not None:
+            row["propensity"] = made.propensities[position]
+    head = {"round": one.number}
+    return [head | row | {"place": place.get(row["arm"])} | context for row in chosen + besides]
+
+
+def _read_preflib(path: Path) -> dict[str, list[Any]]:
+    """Return a file of PrefLib as columns: a round for each voter."""
+    from preflibtools.instances import OrdinalInstance
+
+    instance = OrdinalInstance()
+    try:
+        instance.parse_file(str(path))
+    except Exception as error:  # whatever it meets in a file that is none of PrefLib
+        raise InputError(f"{path} is not a file of PrefLib: {show(error)}") from None
+    names = {number: str(name) for number, name in instance.alternatives_name.items()}
+    if len(set(names.values())) < len(names):
+        names = {number: f"{number}: {name}" for number, name in names.items()}
+    columns: defaultdict[str, list[Any]] = defaultdict(list)
+    voter = 0
+    for order, times in instance.multiplicity.items():
+        place = {number: position for position, tied in enumerate(order, start=1) for number in tied}
+        for _ in range(times):
+            voter += 1
+            columns["round"] += [voter] * len(names)
+            columns["arm"] += names.values()
+            columns["place"] += [place.get(number) for number in names]
+    return dict(columns)

@@ -1,0 +1,194 @@
+"""Tables of rounds: what can be read, and what is said of what cannot."""
+
+import gzip
+from io import StringIO
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preselect import InputError, Preselector, logs
+from preselect.cli.main import preselect as command
+from preselect.logs.ranked import NOBODY, rank_rows
+from preselect.offline import read_logs
+from preselect.store import Learner
+
+TABLE = """round,arm,place,shown,propensity,arm.words,context.hour
+1,storm,1,1,0.5,900,20
+1,derby,,1,0.5,,20
+2,derby,1,1,,300,
+1,budget,,0,,2500,20
+2,storm,1,yes,,900,
+3,storm,,1,,900,5
+3,derby,,1,,300,5
+"""
+
+
+def table(**columns):
+    return {"round": [1, 1], "arm": ["a", "b"], "place": [1, None], **columns}
+
+
+def test_a_table_becomes_rounds():
+    found = logs.read(StringIO(TABLE))
+    assert (found.arms, found.features, found.context) == (("storm", "derby", "budget"), ("words",), ("hour",))
+    assert [one.label for one in found.rounds()] == ["1", "2", "3"]
+    assert [one.places for one in found.rounds()] == [(("storm",),), (("derby", "storm"),), ()]
+    assert found.starts.tolist() == [0, 3, 5, 7]
+    assert found.shown.tolist() == [True, True, False, True, True, True, True]
+    assert found.winners.tolist() == [True, True, False]
+    np.testing.assert_array_equal(found.contexts, [[20.0], [np.nan], [5.0]])
+    np.testing.assert_array_equal(found.values[:3, 0], [900.0, np.nan, 2500.0])
+    np.testing.assert_array_equal(found.propensities[:3], [0.5, 0.5, np.nan])
+    assert found.describe_arms()["derby"] == {"words": 300.0}
+
+
+def test_files_and_frames_give_the_same_logs(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    expected = logs.read(StringIO(TABLE))
+    plain, zipped, parquet = (tmp_path / name for name in ("t.csv", "t.csv.gz", "t.parquet"))
+    plain.write_text("\ufeff" + TABLE)
+    zipped.write_bytes(gzip.compress(TABLE.encode()))
+    frame = pandas.read_csv(StringIO(TABLE), dtype={"shown": str})
+    frame.to_parquet(parquet)
+    for source in (plain, str(zipped), parquet, frame):
+        found = logs.read(source)
+        for name in ("arms", "labels", "features", "context"):
+            assert getattr(found, name) == getattr(expected, name)
+        for name in ("starts", "arm", "values", "contexts", "shown", "places", "propensities"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("4,storm,first,1,,900,5", "line 9: place is 'first'; use a number, or nothing"),
+        ("4,storm,0,1,,900,5", "line 9: place is 0; use 1, 2, 3 and so on, or nothing"),
+        ("4,storm,1.5,1,,900,5", "line 9: place is 1.5; use 1, 2, 3 and so on, or nothing"),
+        ("4,storm,1,maybe,,900,5", "line 9: shown is 'maybe'; use 1 or 0"),
+        ("4,storm,1,0,,900,5", "line 9: round 4 shows no arm; 1 more problem"),
+        ("4,storm,,0,,900,5", "line 9: round 4 shows no arm"),
+        ("4,,1,1,,900,5", "line 9: arm is empty"),
+        ("3,storm,1,1,,900,5", "line 9: storm is in this round already"),
+        ("3,budget,1,1,,900,6", "line 9: the context is not that of line 7, of the same round"),
+        ("4,storm,1,1,1.2,900,5", "line 9: propensity is 1.2; use a probability above 0, up to 1, or nothing"),
+        ("4,storm,1,1,,inf,5", "line 9: arm.words is infinite; use a finite number, or nothing"),
+        ("4,storm,1,1,,900", "the table, line 9: 6 values, but there are 7 columns"),
+        ('4,"storm,1,1,,900,5', "the table is not a CSV file: unexpected end of data"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(line, problem):
+    with pytest.raises(InputError) as caught:
+        logs.read(StringIO(TABLE + line + "\n"))
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ({"round": [1], "arm": ["a"]}, "the table has no column 'place'; it has 'round', 'arm'"),
+        (table(words=[1, 2]), "the table has the columns 'words'; features of arms are called arm.NAME"),
+        ({"round": [], "arm": [], "place": []}, "the table has no rows"),
+        (table(place=[1]), "the columns have different lengths"),
+        (table(**{"arm.x": [1.0, "x"]}), "row 1: arm.x is 'x'; use a number, or nothing"),
+        (StringIO(""), "the table is empty"),
+        (StringIO("round,arm,place,arm\n"), "the table has two columns of the same name"),
+        (7, "the table is 7; use a file, a data frame, or a mapping of columns"),
+    ],
+)
+def test_what_is_no_table_is_refused(source, problem):
+    with pytest.raises(InputError, match=problem.replace(".", r"\.")):
+        logs.read(source)
+
+
+def test_all_problems_are_listed_in_order():
+    problems = logs.check(StringIO(TABLE + "4,storm,x,1,,900,5\n5,,1,1,,900,5\n"))
+    assert [problem.message.partition(":")[0] for problem in problems] == ["line 9", "line 10"]
+
+
+@given(st.data())
+def test_rankings_of_logs_are_those_of_outcomes(data):
+    """Every outcome has the shown arms once, ranked ones first; NOBODY is first only if no arm was placed."""
+    rounds = data.draw(st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1), min_size=1))
+    rows = [
+        (t, f"a{i}", place if shown and place else None, shown or i == 0)
+        for t, arms in enumerate(rounds)
+        for i, (shown, place) in enumerate(arms)
+    ]
+    found = logs.read(dict(zip(("round", "arm", "place", "shown"), map(list, zip(*rows, strict=True)), strict=True)))
+    outside = data.draw(st.booleans())
+    ranked, first = rank_rows(found, outside), 0
+    for t, size, length in zip(*(part.tolist() for part in (ranked.rounds, ranked.sizes, ranked.lengths)), strict=True):
+        outcome, first = ranked.rows[first : first + size].tolist(), first + size
+        arms = slice(found.starts[t], found.starts[t + 1])
+        shown = [row for row in range(arms.start, arms.stop) if found.shown[row]]
+        assert sorted(row for row in outcome if row != NOBODY) == shown
+        places = [found.places[row] for row in outcome[:length] if row != NOBODY]
+        assert places == sorted(places)
+        assert all(places) or not places
+        assert (outcome[0] == NOBODY) == (outside and not any(found.places[shown]))
+        assert 1 <= length <= size
+        assert outcome.count(NOBODY) == outside
+    assert first == len(ranked.rows)
+
+
+def test_a_journal_is_a_table_too(tmp_path):
+    path = tmp_path / "a.journal"
+    with Learner.open(path, make=lambda: Preselector({"a": {"x": 1.0}, "b": {"x": 2.0}}, context=["c"], seed=0)) as one:
+        one.learn(one.select({"c": 3.0}, k=2), winner="b")
+        one.learn(one.select({"c": None}, k=2), ranking=[["a", "b"]])
+        one.select({"c": 1.0}, k=2)  # waits
+    found = read_logs(path)
+    first, second = found.rounds()
+    assert first.places == (("b",),)
+    assert [sorted(tied) for tied in second.places] == [["a", "b"]]
+    assert found.describe_arms() == {"a": {"x": 1.0}, "b": {"x": 2.0}}
+    np.testing.assert_array_equal(found.contexts, [[3.0], [np.nan]])
+
+
+PREFLIB = """# FILE NAME: food.toi
+# TITLE: Food
+# DESCRIPTION:
+# DATA TYPE: toi
+# MODIFICATION TYPE: synthetic
+# RELATES TO:
+# RELATED FILES:
+# PUBLICATION DATE: 2026-01-01
+# MODIFICATION DATE: 2026-01-01
+# NUMBER ALTERNATIVES: 3
+# NUMBER VOTERS: 4
+# NUMBER UNIQUE ORDERS: 2
+# ALTERNATIVE NAME 1: ham
+# ALTERNATIVE NAME 2: egg
+# ALTERNATIVE NAME 3: jam
+3: 1,{2,3}
+1: 2
+"""
+
+
+def test_voters_of_preflib_are_rounds(tmp_path):
+    pytest.importorskip("preflibtools")
+    path = tmp_path / "food.toi"
+    path.write_text(PREFLIB)
+    found = read_logs(path)
+    assert [one.places for one in found.rounds()] == [(("ham",), ("egg", "jam"))] * 3 + [(("egg",),)]
+    path.write_text("nothing")
+    with pytest.raises(InputError, match="not a file of PrefLib"):
+        read_logs(path)
+
+
+def test_logs_check_says_what_is_wrong_and_what_is_there(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE)
+    good = CliRunner().invoke(command, ["logs", "check", str(path)])
+    assert (good.exit_code, good.output.splitlines()[0]) == (
+        0,
+        "3 rounds of 3 arms, 2 with a winner; everything can be read",
+    )
+    path.write_text(TABLE + "4,storm,x,1,,900,5\n")
+    bad = CliRunner().invoke(command, ["logs", "check", str(path)])
+    assert (bad.exit_code, bad.output) == (1, "line 9: place is 'x'; use a number, or nothing\n")
+    missing = CliRunner().invoke(command, ["logs", "check", str(tmp_path / "none.csv")])
+    assert missing.exit_code == 1
+    assert "No such file" in missing.output
