@@ -1,11 +1,14 @@
 """Self-contained HTML pages from Jinja2 templates: text is escaped, images are inside the page, nothing is fetched."""
 
 import base64
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from preselect.files import write_whole
+
+_BREAK = re.compile(r"([-_./])(?=\w)")
 
 
 class Cell(NamedTuple):
@@ -48,6 +51,18 @@ def _data_url(png: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
+def is_page(beginning: bytes) -> bool:
+    """Return whether a file that begins like this is a page that `write_page` wrote."""
+    return beginning.startswith(b"<!doctype html>") and b'<meta name="generator" content="preselect">' in beginning
+
+
+def _mark_breaks(text: object) -> Any:
+    """Let a name break after _ - . and /, so that a narrow column need not break it inside a word."""
+    from markupsafe import Markup, escape
+
+    return Markup(_BREAK.sub(r"\1<wbr>", str(escape(text))))
+
+
 def write_page(path: Path, content: str) -> Path:
     """Write a page and return its path.
 
@@ -66,7 +81,8 @@ def write_page(path: Path, content: str) -> Path:
 def _templates() -> Any:
     import jinja2
 
-    loader = jinja2.PackageLoader("preselect.reports")
+    folders = ("templates", "static")
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader("preselect.reports", folder) for folder in folders])
     templates = jinja2.Environment(
         loader=loader,
         autoescape=True,
@@ -75,5 +91,5 @@ def _templates() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters["data_url"] = _data_url
+    templates.filters |= {"data_url": _data_url, "breakable": _mark_breaks}
     return templates

@@ -1,0 +1,26 @@
+"""A dashboard beside a command: a service of its own that only reads the journal."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+
+@contextmanager
+def show_dashboard(journal: Path, wanted: bool) -> Iterator[None]:
+    """Show a journal at an address that is printed, for as long as the block takes."""
+    if not wanted:
+        yield
+        return
+    command = [sys.executable, "-m", "preselect", "serve", "--journal", str(journal), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True) as process:
+        assert process.stdout is not None
+        try:
+            words = process.stdout.readline().split()
+            click.echo(f"dashboard: {words[1]}" if len(words) > 1 else "the dashboard could not be started", err=True)
+            yield
+        finally:
+            process.terminate()

@@ -1,0 +1,54 @@
+"""`preselect demo`: a page on which you are the one who picks."""
+
+import sys
+import threading
+import webbrowser
+
+import click
+
+
+@click.command()
+@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 for any free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option(
+    "--store",
+    default="memory:",
+    show_default=True,
+    metavar="URL",
+    help="A file keeps what is learnt; memory: forgets it.",
+)
+def demo(port: int, no_browser: bool, store: str) -> None:
+    """Pick posters, and watch it learn your taste.
+
+    Starts the service on this machine with several hundred generated posters, and opens a page in the browser that shows
+    three of them at a time. Ctrl-C stops it.
+    """
+    from preselect.serve import launch
+    from preselect.serve.picking.pages import make_picking_routes
+
+    def announce(url: str) -> None:
+        threading.Thread(target=_invite, args=(url, no_browser), daemon=True).start()
+
+    launch.serve(
+        store,
+        "127.0.0.1",
+        port,
+        None,
+        launch.make_limits({}),
+        log_level="warning",
+        announce=announce,
+        routes=make_picking_routes(),
+    )
+
+
+def _invite(url: str, no_browser: bool) -> None:
+    """Make the preselector, which waits until the service is ready; then show the page."""
+    from preselect.client import Client
+    from preselect.serve.picking.catalogue import NAME, make_definition
+
+    with Client(url, patience=600.0) as client:
+        client.create(NAME, **make_definition())
+    click.echo(f"Pick posters at {url}/pick, and see what is learnt at {url}/preselectors/{NAME}. Ctrl-C stops.")
+    sys.stdout.flush()
+    if not no_browser:
+        webbrowser.open(f"{url}/pick")

@@ -1,0 +1,1 @@
+"""The pages of the service: what its preselectors do, live, and why."""

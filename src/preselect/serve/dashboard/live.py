@@ -1,0 +1,126 @@
+"""Live pages: parts of a page, as HTML, whenever they change."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from preselect.errors import PreselectError
+from preselect.serve.backend import Backend
+from preselect.serve.dashboard import views
+from preselect.serve.dashboard.templates import render
+from preselect.serve.dashboard.views import Belief
+from preselect.serve.dashboard.watch import Watch, Watches
+
+_PAUSE = 0.5  # seconds between two updates
+_BELIEF = 2.0  # seconds for which estimates are kept
+_MOST_SHOWN = 15  # arms in the panel of estimates
+_MOST_RECENT = 20  # decisions
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    """The parts of a page that have changed, by the names of their elements."""
+
+    number: int
+    parts: dict[str, str]
+
+
+class Live:
+    """_Parts of pages, rendered once for all who look.
+
+    Parameters
+    ----------
+    backend : Backend
+        Keeps the preselectors.
+    watches : Watches
+        Follow them.
+    """
+
+    def __init__(self, backend: Backend, watches: Watches) -> None:
+        self._backend, self._watches = backend, watches
+        self._beliefs: dict[str, tuple[float, Belief]] = {}
+        self._rendered: dict[str, tuple[float, dict[str, str]]] = {}
+
+    async def read_belief(self, name: str) -> Belief:
+        """Return what is believed about a preselector's arms, at most two seconds old.
+
+        Parameters
+        ----------
+        name : str
+            The preselector.
+        """
+        kept = self._beliefs.get(name)
+        if kept is None or time.monotonic() > kept[0] + _BELIEF:
+            kept = self._beliefs[name] = time.monotonic(), await self._backend.inspect(name, views.read_belief)
+        return kept[1]
+
+    def forget(self, name: str) -> None:
+        """Read again what is believed, because arms have changed.
+
+        Parameters
+        ----------
+        name : str
+            The preselector.
+        """
+        self._beliefs.pop(name, None)
+        self._rendered.pop(name, None)
+
+    async def render_parts(self, watch: Watch) -> dict[str, str]:
+        """Return all parts of a preselector's page.
+
+        Parameters
+        ----------
+        watch : Watch
+            Follows the preselector.
+        """
+        kept = self._rendered.get(watch.name)
+        if kept is None or time.monotonic() > kept[0] + 0.9 * _PAUSE:
+            belief = await self.read_belief(watch.name)
+            kept = self._rendered[watch.name] = time.monotonic(), _render(watch, belief)
+        return kept[1]
+
+    async def follow(self, name: str) -> AsyncIterator[_Parts]:
+        """Yield the parts that have changed, at most twice a second; the first time all of them.
+
+        Parameters
+        ----------
+        name : str
+            The preselector.
+        """
+        watch = await self._watches.find(name)
+        sent: dict[str, str] = {}
+        while True:
+            watch.use()
+            try:
+                parts = await self.render_parts(watch)
+            except PreselectError:  # the service stops, or cannot read; the next look may succeed
+                parts = sent
+            changed = {part: text for part, text in parts.items() if sent.get(part) != text}
+            if changed or not sent:
+                yield _Parts(watch.aggregate.number, changed)
+                sent = dict(parts)
+            await asyncio.sleep(_PAUSE)
+
+
+def _render(watch: Watch, belief: Belief) -> dict[str, str]:
+    aggregate = watch.aggregate
+    rows = views.list_arms(belief, aggregate)
+    values = {
+        "name": watch.name,
+        "watch": watch,
+        "signs": views.describe_signs(aggregate, len(rows), belief.version),
+        "arms": views.draw_intervals(rows[:_MOST_SHOWN]),
+        "arms_in_all": len(rows),
+        "nobody": belief.nobody,
+        "weights": views.describe_weights(belief, aggregate),
+        "calibration": views.describe_calibration(aggregate),
+        "delays": views.describe_delays(aggregate),
+        "races": views.describe_races(aggregate.races),
+        "recent": aggregate.recent[:_MOST_RECENT],
+        "first_slot": aggregate.first_slot,
+    }
+    names = ("signs", "estimates", "weights", "calibration", "delays", "races", "recent", "first")
+    return {name: render(f"parts/{name}.html", **values) for name in names}

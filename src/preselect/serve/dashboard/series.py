@@ -1,0 +1,92 @@
+"""Curves for the charts of a page: columns of at most 2000 points."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from preselect.serve.dashboard.aggregate import Aggregate
+from preselect.serve.dashboard.buckets import Bucket, add_up
+
+_MOST_CURVES = 7  # that a reader can tell apart, with the one for all other arms
+_LEAST = 20  # decisions, or outcomes, of a point of a share
+
+_Columns = dict[str, list[Any]]
+
+
+def make_series(aggregate: Aggregate) -> dict[str, Any]:
+    """Return all curves by the name of their chart; times are seconds since 1970."""
+    return {
+        "number": aggregate.number,
+        "seconds": aggregate.timeline.width,
+        "rates": _trace_time(aggregate),
+        "shares": _trace_shares(aggregate),
+    }
+
+
+def _trace_time(aggregate: Aggregate) -> _Columns:
+    timeline = aggregate.timeline
+    found = [_list_values(bucket, timeline.width) for bucket in _fill(timeline.buckets, timeline.width)]
+    names = ("at", "decided", "told", "expired", *_RANGES)
+    return {name: list(column) for name, column in zip(names, zip(*found, strict=True), strict=True)} if found else {}
+
+
+_RANGES = (
+    "waiting",
+    "waiting_low",
+    "waiting_high",
+    "effective",
+    "effective_low",
+    "effective_high",
+    "first",
+    "expected",
+)
+
+
+def _list_values(bucket: Bucket, width: float) -> tuple[float | None, ...]:
+    waiting, effective = bucket.waiting, bucket.effective
+    ranges = (waiting.last, waiting.low, waiting.high, effective.last, effective.low, effective.high)
+    rates = (bucket.begin, bucket.decided / width, bucket.told / width, bucket.expired / width)
+    return (*rates, *ranges, bucket.first.last, bucket.expected.last)
+
+
+def _fill(buckets: list[Bucket], width: float) -> list[Bucket]:
+    """Return the buckets, with an empty one after and before each gap, so that rates fall to 0 there."""
+    filled = buckets[:1]
+    for before, after in pairwise(buckets):
+        for begin in sorted({before.begin + width, after.begin - width}):
+            if before.begin < begin < after.begin:
+                filled.append(_make_quiet(before, begin))
+        filled.append(after)
+    return filled
+
+
+def _make_quiet(before: Bucket, begin: float) -> Bucket:
+    quiet = Bucket(begin)
+    if before.waiting.last is not None:
+        quiet.waiting.add(before.waiting.last)
+    return quiet
+
+
+def _trace_shares(aggregate: Aggregate) -> dict[str, Any]:
+    """Return the shares of the arms that were chosen most, and of all others together."""
+    groups = aggregate.timeline.gather(_LEAST)
+    plays = [add_up(one.plays for one in group) for group in groups]
+    wins = [add_up(one.wins for one in group) for group in groups]
+    ranked = [arm for arm, _ in add_up(plays).most_common() if arm is not None]
+    arms: list[str | None] = [*ranked[:_MOST_CURVES]]
+    if len(ranked) > len(arms):
+        arms.append(None)
+    made, told = ([sum(getattr(one, name) for one in group) for group in groups] for name in ("decided", "told"))
+    return {
+        "at": [group[-1].begin for group in groups],
+        "arms": [f"{len(ranked) - _MOST_CURVES} others" if arm is None else arm for arm in arms],
+        "chosen": [_divide(arm, ranked[:_MOST_CURVES], plays, made) for arm in arms],
+        "won": [_divide(arm, ranked[:_MOST_CURVES], wins, told) for arm in arms],
+    }
+
+
+def _divide(arm: str | None, shown: list[str], counts: list[Any], wholes: list[int]) -> list[float | None]:
+    """Return the share of an arm, or of those that are not shown, at each point."""
+    parts = [one[arm] if arm is not None else one.total() - sum(one[name] for name in shown) for one in counts]
+    return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]

@@ -1,0 +1,147 @@
+"""Figures over the last rounds, kept up to date in a few steps for each of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+
+_LAST = 1000  # sets, whose arms are counted
+_LAST_OUTCOMES = 500
+
+
+class Spread:
+    """Among how many arms the last 1000 sets are spread: exp of the entropy of the arms in them.
+
+    If all arms are chosen equally often, that is their number; if the same k arms are always chosen, it is k.
+
+    >>> spread = Spread()
+    >>> for chosen in [("a", "b"), ("c", "d")] * 10:
+    ...     spread.add(chosen)
+    >>> round(spread.effective, 6)
+    4.0
+    """
+
+    def __init__(self) -> None:
+        self._sets: deque[tuple[str, ...]] = deque()
+        self._counts: Counter[str] = Counter()
+        self._size, self._sum = 0, 0.0  # of c log c over all counts c
+
+    def add(self, chosen: tuple[str, ...]) -> None:
+        """Take in a set, and forget the one that is too old.
+
+        Parameters
+        ----------
+        chosen : tuple of str
+            Its arms.
+        """
+        self._sets.append(chosen)
+        for arm in chosen:
+            self._change(arm, 1)
+        if len(self._sets) > _LAST:
+            for arm in self._sets.popleft():
+                self._change(arm, -1)
+
+    @property
+    def effective(self) -> float:
+        """The effective number of arms; 0 before the first set."""
+        return math.exp(max(math.log(self._size) - self._sum / self._size, 0.0)) if self._size else 0.0
+
+    def _change(self, arm: str, by: int) -> None:
+        before = self._counts[arm]
+        after = before + by
+        self._sum += _weigh(after) - _weigh(before)
+        self._size += by
+        if after:
+            self._counts[arm] = after
+        else:
+            del self._counts[arm]
+
+
+def _weigh(count: int) -> float:
+    return count * math.log(count) if count > 1 else 0.0
+
+
+class FirstSlot:
+    """How often the first arm of a set won in the last 500 outcomes, beside what an arm of it at random would have.
+
+    Which set would have been better nobody can see: arms that were not chosen could not win. Within a set, an arm at
+    random wins one time in k, if any arm wins.
+    """
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[float, float]] = deque()
+        self._won = self._expected = 0.0
+
+    def add(self, chosen: tuple[str, ...], leaders: tuple[str, ...]) -> tuple[float, float]:
+        """Take in an outcome; return both rates.
+
+        Parameters
+        ----------
+        chosen : tuple of str
+            The arms of the set, best first.
+        leaders : tuple of str
+            The winner, or those tied; none if nobody won.
+        """
+        won = 1.0 / len(leaders) if chosen[0] in leaders else 0.0
+        expected = 1.0 / len(chosen) if leaders else 0.0
+        self._last.append((won, expected))
+        self._won, self._expected = self._won + won, self._expected + expected
+        if len(self._last) > _LAST_OUTCOMES:
+            won, expected = self._last.popleft()
+            self._won, self._expected = self._won - won, self._expected - expected
+        return self.rates
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """How often the first arm won, and a random one would have; 0 before the first outcome."""
+        size = len(self._last) or 1
+        return max(self._won, 0.0) / size, max(self._expected, 0.0) / size
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+
+class Delays:
+    """How long outcomes took, in bins of which each is about 1.78 times as wide as the one before."""
+
+    _PER_DECADE, _FIRST = 4, -3  # the first bin ends at 1 ms
+
+    def __init__(self) -> None:
+        self._bins: Counter[int] = Counter()
+
+    def add(self, seconds: float) -> None:
+        """Take in a delay.
+
+        Parameters
+        ----------
+        seconds : float
+            From the decision to its outcome.
+        """
+        place = 0 if seconds <= 10.0**self._FIRST else math.ceil((math.log10(seconds) - self._FIRST) * self._PER_DECADE)
+        self._bins[min(place, 11 * self._PER_DECADE)] += 1
+
+    def __len__(self) -> int:
+        return self._bins.total()
+
+    def list_bins(self) -> list[tuple[float, int]]:
+        """Return the upper end of each bin in seconds, from the first to the last that is not empty, and its size."""
+        places = range(min(self._bins), max(self._bins) + 1) if self._bins else ()
+        return [(self._end(place), self._bins[place]) for place in places]
+
+    def find_quantile(self, share: float) -> float:
+        """Return a delay that so many are no longer than, to the upper end of its bin.
+
+        Parameters
+        ----------
+        share : float
+            Between 0 and 1.
+        """
+        rest = share * len(self)
+        for end, size in self.list_bins():
+            rest -= size
+            if rest <= 0.0:
+                return end
+        return 0.0
+
+    def _end(self, place: int) -> float:
+        return float(10.0 ** (place / self._PER_DECADE + self._FIRST))

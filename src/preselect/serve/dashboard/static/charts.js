@@ -1,0 +1,83 @@
+"use strict";
+/* The charts of a page: from the columns of /series to uPlot. Colours are those of the style sheet, light or dark. */
+const charts = (() => {
+  const tones = ["--one", "--two", "--three", "--four", "--five", "--six", "--text", "--seven"];
+  const dashes = [[], [6, 3], [2, 2], [8, 3, 2, 3], [], [6, 3], [2, 2], [8, 3, 2, 3]];
+  const drawn = new Map();
+
+  const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const line = (label, place, options = {}) =>
+    ({ label, stroke: tone(tones[place]), dash: dashes[place], width: 2, spanGaps: true, ...options });
+
+  const edge = (label) => ({ label, class: "edge", stroke: "transparent", spanGaps: true, points: { show: false } });
+
+  const whole = (value) => (value == null ? "–" : value.toPrecision(3));
+  const percent = (value) => (value == null ? "–" : (100 * value).toFixed(1) + " %");
+
+  /* Each chart: which columns, which lines, whether values are shares. */
+  const kinds = {
+    rates: (all) => ({ columns: [all.rates.at, all.rates.decided, all.rates.told], series: [line("decisions", 0), line("outcomes", 1)] }),
+    waiting: (all) => ({
+      columns: [all.rates.at, all.rates.waiting_low, all.rates.waiting_high, all.rates.waiting, all.rates.expired],
+      series: [edge("least"), edge("most"), line("waiting", 0), line("expired a second", 1)],
+      bands: [{ series: [2, 1], fill: tone("--one") + "33" }],
+    }),
+    effective: (all) => ({
+      columns: [all.rates.at, all.rates.effective_low, all.rates.effective_high, all.rates.effective],
+      series: [edge("least"), edge("most"), line("effective number of arms", 0)],
+      bands: [{ series: [2, 1], fill: tone("--one") + "33" }],
+    }),
+    first: (all) => ({
+      columns: [all.rates.at, all.rates.first, all.rates.expected],
+      series: [line("first arm", 0), line("at random", 1)], share: true,
+    }),
+    chosen: (all) => share(all.shares, all.shares.chosen),
+    won: (all) => share(all.shares, all.shares.won),
+  };
+
+  const share = (shares, values) =>
+    ({ columns: [shares.at, ...values], series: shares.arms.map((arm, place) => line(arm, place)), share: true });
+
+  function options(element, kind) {
+    const axis = { stroke: tone("--faint"), grid: { stroke: tone("--line"), width: 1 }, ticks: { stroke: tone("--line"), width: 1 } };
+    const format = kind.share ? percent : whole;
+    return {
+      width: element.clientWidth, height: 220, bands: kind.bands || [], legend: { live: matchMedia("(hover: hover)").matches },
+      scales: {
+        x: { range: (plot, low, high) => (low === high ? [low - 30, high + 30] : [low, high]) },  // a single point is no span
+        y: { range: (plot, low, high) => [0, kind.share ? Math.min(1, (high || 1) * 1.1) : (high || 1) * 1.1] },
+      },
+      axes: [axis, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
+      series: [{ label: "at" }, ...kind.series.map((one) => ({ points: { show: kind.columns[0].length < 3 }, ...one, value: (plot, value) => format(value) }))],
+    };
+  }
+
+  function draw(element, all) {
+    const kind = kinds[element.dataset.chart](all);
+    const isEmpty = !kind.columns[0] || kind.columns[0].length === 0;
+    const names = JSON.stringify(kind.series.map((one) => one.label));
+    const before = drawn.get(element);
+    if (isEmpty) {
+      element.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: "Nothing has happened yet." }));
+    } else if (before && before.names === names) {
+      before.plot.setData(kind.columns);
+    } else {
+      if (before) before.plot.destroy();
+      element.replaceChildren();
+      drawn.set(element, { names, plot: new uPlot(options(element, kind), kind.columns, element) });
+    }
+  }
+
+  /* Colours and sizes have changed: begin again. */
+  function forget() {
+    for (const { plot } of drawn.values()) plot.destroy();
+    drawn.clear();
+  }
+
+  function resize() {
+    for (const [element, { plot }] of drawn) plot.setSize({ width: element.clientWidth, height: 220 });
+  }
+
+  return { draw: (all) => document.querySelectorAll("[data-chart]").forEach((element) => draw(element, all)), forget, resize };
+})();
