@@ -2,10 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -117,9 +117,9 @@ def test_the_list_of_outputs_is_a_file_of_our_own(tmp_path, make):
         OutputFolder(tmp_path, [])
 
 
-def test_a_full_disk_is_said_with_the_name_of_the_list(tmp_path):
+def test_a_full_disk_is_said_with_the_name_of_the_list(tmp_path, monkeypatch):
     folder = OutputFolder(tmp_path, [])
-    (tmp_path / ".preselect-outputs").symlink_to("/dev/full")
+    monkeypatch.setattr("preselect.race.outputs.open_plain", lambda *_: os.open("/dev/full", os.O_WRONLY))
     with pytest.raises(InputError, match=r"cannot write .*/\.preselect-outputs: No space left on device"):
         folder.write(tmp_path / "a.cnf", b"s SATISFIABLE\n")
 
@@ -184,30 +184,6 @@ def test_json_has_a_line_for_each_instance(pool, formulas):
     assert lines[0]["output"] == "s SATISFIABLE\nv 1 2 0\n"
 
 
-def test_a_watched_folder_is_raced_on_as_files_come(pool, formulas, tmp_path, monkeypatch):
-    """A file is raced when it has stopped growing; Ctrl-C comes while the command waits."""
-    path, inbox = pool({"one": MODEL}), tmp_path / "in box"
-    inbox.mkdir()
-    whole, steps = (formulas / "a.cnf").read_text(), iter(range(9))
-
-    def wait(_):
-        step = next(steps)
-        if step == 5:
-            raise KeyboardInterrupt
-        if step < 3:
-            (inbox / "late.cnf").write_text(whole[: 8 * (step + 1)])
-
-    monkeypatch.setattr("preselect.cli.instances.time", SimpleNamespace(sleep=wait))
-    done = preselect("race", path, "--watch", inbox, "--format", "json", expect=130)
-    first = json.loads(done.stdout)
-    assert first["instance"].endswith("late.cnf")
-    assert first["winner"] == "one"
-    assert "1 of 1 race solved" in done.stderr
-    assert f"what was learnt is in {read_pool(path).journal}" in done.stderr
-    assert f"run the same command again: it races on every file that is then in '{inbox}'\n" in done.stderr
-    assert "remaining instances" not in done.stderr
-
-
 def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
     path = pool({"one": "sleep 100", "other": "sleep 100"})
     journal = read_pool(path).journal
@@ -218,7 +194,7 @@ def test_ctrl_c_during_a_race_loses_nothing(pool, formulas):
         assert process.wait() == 130
     assert b"run the command again with the remaining instances" in said
     with Journal.read(journal) as found:
-        assert [event.body["kind"] for event in found.events() if event.kind == "outcome"] == ["void"]
+        assert [record.event.outcome for record in found.records() if record.kind == "outcome"] == ["void"]
 
 
 def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
@@ -235,6 +211,26 @@ def test_init_check_and_report(tmp_path, formulas, pool, monkeypatch):
     for _ in range(2):  # an earlier page is replaced
         preselect("race", "report", path, "--out", tmp_path / "page.html")
     assert "good" in (tmp_path / "page.html").read_text()
+
+
+def test_the_page_has_the_name_of_its_pool_and_spares_those_of_others(pool, formulas, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = pool({"one": MODEL})
+    other = path.rename(tmp_path / "other.toml")
+    path.write_text(other.read_text())
+    for one in (path, other):
+        preselect("race", one, formulas)
+        preselect("race", "report", one)
+    pages = {name: (tmp_path / f"{name}.html").read_text() for name in ("pool", "other")}
+    assert [f"Races of {name}.journal" in page for name, page in pages.items()] == [True, True]
+    said = preselect("race", "report", path, "--out", "other.html", expect=1).stderr
+    assert "other.html exists and is a page about other races; name another file, or remove it" in said
+    assert (tmp_path / "other.html").read_text() == pages["other"]
+    preselect("race", "report", other.with_suffix(".journal"))  # again, by its journal
+    older = pages["other"].replace(re.search(r"<meta name=.preselect-journal.*", pages["other"])[0], "")
+    (tmp_path / "other.html").write_text(older)
+    preselect("race", "report", path, "--out", "other.html", expect=1)
+    preselect("race", "report", other)
 
 
 @pytest.mark.parametrize("through", ["a link", "itself"])
@@ -259,6 +255,8 @@ def test_a_page_overwrites_nothing_but_a_page(pool, tmp_path, through):
     ("arguments", "message", "code"),
     [
         (["pool.toml"], "name instances to race on", 2),
+        (["pool.toml", "empty"], "there is no file in 'empty'; nothing was raced", 1),
+        (["pool.toml", "empty", "-"], "there is no file in 'empty', the list on standard input; nothing was raced", 1),
         (["pool.toml", "gone.cnf"], "'gone.cnf' is not a file; nothing was raced", 1),
         (["gone.toml", "cnf/a.cnf"], "gone.toml", 1),
         (["pool.toml", "cnf/a.cnf", "--k", "7"], "k=7, but there is only 1 arm", 1),
@@ -273,6 +271,8 @@ def test_a_page_overwrites_nothing_but_a_page(pool, tmp_path, through):
 @pytest.mark.usefixtures("formulas")
 def test_what_is_wrong_is_said_in_a_sentence(pool, tmp_path, monkeypatch, arguments, message, code):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".hidden").touch()
     pool({"one": MODEL})
     assert message in preselect("race", *arguments, expect=code).stderr
 

@@ -11,10 +11,8 @@ from preselect.race.supervision import Supervision
 from preselect.sat import dimacs
 
 
-def judge(tmp_path, output, formula=FORMULA, exit_code=None):
-    path = tmp_path / "0.out"
-    path.write_bytes(output if isinstance(output, bytes) else output.encode())
-    return _find_error(formula, path, exit_code)
+def judge(output, formula=FORMULA, exit_code=None):
+    return _find_error(formula, output if isinstance(output, bytes) else output.encode(), exit_code)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +29,8 @@ def judge(tmp_path, output, formula=FORMULA, exit_code=None):
         "s UNSATISFIABLE\n",
     ],
 )
-def test_right_answers(tmp_path, output):
-    assert judge(tmp_path, output) is None
+def test_right_answers(output):
+    assert judge(output) is None
 
 
 @pytest.mark.parametrize(
@@ -65,32 +63,30 @@ def test_right_answers(tmp_path, output):
         (b"s \xff\n", "instead of either"),
     ],
 )
-def test_wrong_answers_and_why(tmp_path, output, message):
-    assert message in judge(tmp_path, output)
+def test_wrong_answers_and_why(output, message):
+    assert message in judge(output)
 
 
-def test_the_exit_code_must_fit(tmp_path):
+def test_the_exit_code_must_fit():
     model, none = "s SATISFIABLE\nv 1 2 -3 4 0\n", "s UNSATISFIABLE\n"
-    assert judge(tmp_path, model, exit_code=10) is None
-    assert judge(tmp_path, model, exit_code=0) is None
-    assert judge(tmp_path, none, exit_code=20) is None
-    assert judge(tmp_path, model, exit_code=20) == (
-        "exit code 20 means UNSATISFIABLE, but its output says 's SATISFIABLE'"
-    )
-    assert "exit code 10 means SATISFIABLE" in judge(tmp_path, none, exit_code=10)
+    assert judge(model, exit_code=10) is None
+    assert judge(model, exit_code=0) is None
+    assert judge(none, exit_code=20) is None
+    assert judge(model, exit_code=20) == ("exit code 20 means UNSATISFIABLE, but its output says 's SATISFIABLE'")
+    assert "exit code 10 means SATISFIABLE" in judge(none, exit_code=10)
 
 
-def test_formulas_without_clauses_and_with_an_empty_one(tmp_path):
-    assert judge(tmp_path, "s SATISFIABLE\nv 0\n", dimacs.Formula.of(0, [])) is None
-    assert "clause 2" in judge(tmp_path, "s SATISFIABLE\nv 1 0\n", dimacs.Formula.of(1, [[1], []]))
+def test_formulas_without_clauses_and_with_an_empty_one():
+    assert judge("s SATISFIABLE\nv 0\n", dimacs.Formula.of(0, [])) is None
+    assert "clause 2" in judge("s SATISFIABLE\nv 1 0\n", dimacs.Formula.of(1, [[1], []]))
 
 
 LITERAL = st.integers(1, 4).flatmap(lambda variable: st.sampled_from([variable, -variable]))
 
 
 @given(st.lists(st.lists(LITERAL, max_size=3), max_size=6), st.lists(LITERAL, max_size=5))
-def test_the_check_agrees_with_brute_force(tmp_path_factory, clauses, literals):
-    error = judge(tmp_path_factory.getbasetemp(), f"s SATISFIABLE\nv {' '.join(map(str, literals))} 0\n",
+def test_the_check_agrees_with_brute_force(clauses, literals):
+    error = judge(f"s SATISFIABLE\nv {' '.join(map(str, literals))} 0\n",
                   dimacs.Formula.of(4, clauses))  # fmt: skip
     values = {variable: variable in literals for variable in range(1, 5)}
     consistent = not any(-literal in literals for literal in literals)
@@ -98,13 +94,13 @@ def test_the_check_agrees_with_brute_force(tmp_path_factory, clauses, literals):
     assert (error is None) == (consistent and holds)
 
 
-def test_a_long_output_is_checked(tmp_path):
+def test_a_long_output_is_checked():
     variables = 1_000_000
     formula = dimacs.Formula.of(variables, [[i, -(i + 1)] for i in range(1, variables, 1000)])
     lines = (" ".join(map(str, range(first, first + 1000))) for first in range(1, variables, 1000))
     output = "c noise\n" * 2_000_000 + "s SATISFIABLE\n" + "".join(f"v {line}\n" for line in lines)
-    assert judge(tmp_path, output, formula) is None
-    assert "do not satisfy clause 1" in judge(tmp_path, output.replace("v 1 ", "v -1 ", 1), formula)
+    assert judge(output, formula) is None
+    assert "do not satisfy clause 1" in judge(output.replace("v 1 ", "v -1 ", 1), formula)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +113,19 @@ def test_a_long_output_is_checked(tmp_path):
         b"s \r" * 300_000,
     ],
 )
-def test_long_hostile_lines_take_no_longer_than_others(tmp_path, line):
+def test_long_hostile_lines_take_no_longer_than_others(line):
     """A quadratic search would take minutes."""
-    assert judge(tmp_path, line + b"\n" + line + b"x") is not None
-    assert judge(tmp_path, b"s SATISFIABLE\n" + line + b"\n" + line + b"x") is not None
+    assert judge(line + b"\n" + line + b"x") is not None
+    assert judge(b"s SATISFIABLE\n" + line + b"\n" + line + b"x") is not None
 
 
 def test_only_arms_that_want_it_are_checked(tmp_path):
     instance = Instance(tmp_path / "f.cnf")
     dimacs.write_formula(FORMULA, instance.path)
-    (tmp_path / "out").write_text("s SATISFIABLE\n")
     pool = make_pool(tmp_path, FULL)
     check = make_answer_check(pool, instance)
-    assert "no v lines" in check(pool.make_racer("one", instance.path, 0), tmp_path / "out", 10)
-    assert check(pool.make_racer("three", instance.path, 0), tmp_path / "out", 10) is None
+    assert "no v lines" in check(pool.make_racer("one", instance.path, 0), b"s SATISFIABLE\n", 10)
+    assert check(pool.make_racer("three", instance.path, 0), b"s SATISFIABLE\n", 10) is None
     assert make_answer_check(make_pool(tmp_path, ARM), instance) is None
 
 

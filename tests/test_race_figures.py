@@ -39,7 +39,7 @@ def test_names_that_are_too_long_keep_both_ends():
 
 def test_the_page_needs_nothing_from_elsewhere(path, out):
     with open_learner(path) as learner:
-        play(learner, 20)
+        play(learner, 70)
     page = Reading(write_report(path, out).read_text())
     assert not {tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "base", "a"}
     sources = [value for _, found in page.tags for name, value in found.items() if name in ("src", "href", "srcset")]

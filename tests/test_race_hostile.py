@@ -215,7 +215,7 @@ def test_a_killed_subreaper_is_an_infrastructure_error(supervise):
 
 
 def test_the_client_gives_up_on_a_stopped_subreaper(supervise, monkeypatch):
-    monkeypatch.setattr("preselect.race.supervision._PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("preselect.race.supervisor_process._PATIENCE_SECONDS", 1.0)
     result = supervise(python("killer", KILLER.format("SIGSTOP")), sleeper(), seconds=1.0, level=SUBREAPER)
     assert result.infrastructure == "the supervisor did not end the race in time"
     assert set(statuses(result).values()) == {"infrastructure error"}

@@ -17,7 +17,7 @@ def test_everything_that_a_pool_says_is_read(tmp_path):
     assert (pool.k, pool.policy, pool.seed) == (2, "cppl(omega=0.5)", 7)
     assert pool.journal == tmp_path / "log" / "race.journal"
     assert (pool.limits.seconds, pool.limits.memory, pool.limits.output) == (2.5, 4000, 8)
-    assert pool.features == FeatureSource("sat", clause_graph=True, seconds=3)
+    assert pool.features == FeatureSource("sat", clause_graph=True, seconds=3, memory=4000)
     assert list(pool.arms) == ["one", "two words", "three"]
     one, two, three = pool.arms.values()
     assert one.features == {"cdcl": 1, "size": 2.5, "fast": 1}
@@ -74,7 +74,7 @@ def test_relative_paths_hold_from_another_folder(tmp_path, monkeypatch):
         ("[arms.a]", 'arms.a.command is missing; add command = ["program", "{instance}"]'),
         ("sed = 1\n" + ARM, "unknown key 'sed'; did you mean 'seed'?"),
         ("zzzzzz = 1\n" + ARM, "unknown key 'zzzzzz'; the keys here are k, policy, seed, journal, limits, features, "
-         "success, arms"),
+         "success, learning, arms"),
         ("[limits]\nsecond = 1\n" + ARM, "unknown key 'limits.second'; did you mean 'limits.seconds'?"),
         ("[features]\nform = 'sat'\n" + ARM, "unknown key 'features.form'; did you mean 'features.from'?"),
         ("[success]\nexit_code = 1\n" + ARM, "unknown key 'success.exit_code'; did you mean 'success.exit_codes'?"),
@@ -99,8 +99,8 @@ def test_relative_paths_hold_from_another_folder(tmp_path, monkeypatch):
         ("[limits]\nmemory = 1" + "0" * 400 + "\n" + ARM, "limits.memory is 1"),
         ("[limits]\noutput = -1\n" + ARM, "limits.output is -1; use a number above 0"),
         ("[limits]\noutput = 1979-05-27\n" + ARM, "limits.output is datetime.date(1979, 5, 27); use a number above 0"),
-        ("[features]\nfrom = 'stars'\n" + ARM, "features.from is 'stars'; use 'sat' or 'command' or 'csv' or 'none'"),
-        ("[features]\nseconds = 1\n" + ARM, "features.from is missing; use 'sat' or 'command' or 'csv' or 'none'"),
+        ("[features]\nfrom = 'stars'\n" + ARM, "features.from is 'stars'; use 'sat' or 'file' or 'command' or"),
+        ("[features]\nseconds = 1\n" + ARM, "features.from is missing; use 'sat' or 'file' or 'command' or 'csv' or"),
         ("[features]\nfrom = ['sat']\n" + ARM, "features.from is ['sat']; use 'sat' or"),
         ("[features]\nfrom = 'sat'\nfile = 'x'\n" + ARM, 'features.file is for from = "csv", but from = "sat"; remove'),
         ("[features]\nfrom = 'csv'\n" + ARM, 'features.file is missing; from = "csv" needs it'),

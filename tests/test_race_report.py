@@ -9,7 +9,7 @@ from race_journals import ENDINGS, SOLVERS, Reading, details, open_learner, play
 
 from preselect import InputError, NoWinner, Void
 from preselect.chances import Chances
-from preselect.cli.race import _summarise
+from preselect.cli.race_summary import summarise
 from preselect.errors import JournalError
 from preselect.race import report
 from preselect.race.report import write_report
@@ -60,7 +60,7 @@ def test_the_terminal_says_the_same(path, out):
     found = read_page(path, out).tiles
     with Journal.read(path) as journal:
         summary = summarise_races(read_rounds(journal))
-    said = _summarise(summary)
+    said = summarise(summary)
     assert said.startswith(
         f"{found['solved']} of {found['races']} races solved, {found['without a winner']} without a winner, "
         f"{found['void']} void; "
@@ -119,9 +119,11 @@ def test_the_page_adds_up_the_races_and_what_the_best_arm_needs(path, out):
     assert "The best single arm is a: it won 3 of the 5 solved races" in page.words
     assert "These races took 31.0 s; alone it is known to need at least 123.0 s, 3.97 times as long" in page.words
     assert page.table("arm", "races") == [
-        {"arm": "a", "races": "5", "won": "3", "mean s of these races": "6.200", "mean s alone, at least": "24.6"},
-        {"arm": "b", "races": "5", "won": "2", "mean s of these races": "6.200", "mean s alone, at least": "25.8"},
-    ]
+        {"arm": "a", "races": "5", "won": "3", "mean s of these races": "6.200", "mean s alone, at least": "24.6",
+         "saved at least, s": "92.00"},
+        {"arm": "b", "races": "5", "won": "2", "mean s of these races": "6.200", "mean s alone, at least": "25.8",
+         "saved at least, s": "98.00"},
+    ]  # fmt: skip
     longest = page.table("instance", "seconds")
     assert [row["instance"] for row in longest] == [f"{seconds}.cnf" for seconds in (16.0, 8.0, 4.0, 2.0, 1.0)]
     assert [row["a alone"] for row in longest[:3]] == ["16.0 (at least)", "100.0 (failed, limit)", "4.000 (won)"]
@@ -135,9 +137,10 @@ def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
     chances, pairs = Chances(outside), []
     with Journal.read(path) as journal:
         for made, ended in journal.rounds():
-            u = np.subtract(made.body["scores"], made.body["widths"])
-            if ended.body["kind"] in (("winner", "no-winner") if outside else ("winner",)):
-                won = made.body["chosen"].index(ended.body["names"][0]) if ended.body["names"] else None
+            made, ended = made.event, ended.event
+            u = np.subtract(made.scores, made.widths)
+            if ended.outcome in (("winner", "no-winner") if outside else ("winner",)):
+                won = made.chosen.index(ended.names[0]) if ended.names else None
                 pairs += [
                     (p, i == (2 if won is None else won)) for i, p in enumerate(chances.predict(u)[: 2 + outside])
                 ]
@@ -184,13 +187,44 @@ def test_every_policy_gives_a_page(path, out, policy):
     page = read_page(path, out)
     without = policy in ("mm", "random", "epsilon-greedy")
     assert ("has no estimate of how certain its weights are" in page.words) == without
-    assert len([tag for tag, _ in page.tags if tag == "img"]) == 3
+    assert len([tag for tag, _ in page.tags if tag == "img"]) == 2
+
+
+def test_a_page_of_few_races_has_no_figures_that_say_nothing(path, out):
+    with open_learner(path) as learner:
+        play(learner, 4)
+        page = read_page(path, out)
+        assert "img" not in {tag for tag, _ in page.tags}
+        assert "From 5 races on a figure shows" in page.words
+        assert "That is too few to say anything: from 30 on" in page.words
+        play(learner, 80)
+    assert len([tag for tag, _ in read_page(path, out).tags if tag == "img"]) == 3
+
+
+def test_the_page_begins_with_who_won(path, out):
+    with open_learner(path, arms=["a", "b"], context=()) as learner:
+        for winner, seconds in ("a", 1.0), ("a", 2.0), ("b", 3.0), ("a", 4.0), ("a", 5.0):
+            loser = "b" if winner == "a" else "a"
+            entry = learner.select([], k=2)
+            learner.learn(entry, winner=winner, details=details(seconds, {winner: "won", loser: "killed"}))
+    words = read_page(path, out).words
+    assert "a won most: 4 of 5 solved races, and 80.0 % of those it was in." in words
+    assert "Racing took 15.0 s where a, the best single arm, needs at least 15.0 s alone." in words
+
+
+def test_names_break_between_words_only(path, out):
+    with open_learner(path, arms=["a_b-c<d", "e"], context=["number_of_variables"]) as learner:
+        play(learner, 2)
+    text = write_report(path, out).read_text()
+    assert "number_<wbr>of_<wbr>variables" in text
+    assert "<td>a_<wbr>b-<wbr>c&lt;d</td>" in text
 
 
 def test_an_empty_journal_says_so(path, out):
     open_learner(path).close()
     page = read_page(path, out)
     assert "There is no race in this journal yet." in page.words
+    assert "No race has been won yet." in page.words
     assert read_page(path, out).tiles == {
         "races": "0", "solved": "0", "without a winner": "0", "void": "0", "unfinished": "0", "arms": "3"
     }  # fmt: skip
@@ -291,7 +325,7 @@ def test_the_journal_is_not_written_over(path, suffix):
 
 
 def test_a_page_that_is_there_is_replaced_only_by_a_whole_one(path, out):
-    old = '<!doctype html>\n<meta name="generator" content="preselect">\nold'
+    old = '<!doctype html>\n<meta name="generator" content="preselect">\n<title>Races of race.journal</title>old'
     out.write_text(old)
     with pytest.raises(JournalError, match="there is no journal"):
         write_report(path, out)

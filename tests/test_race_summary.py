@@ -89,10 +89,10 @@ def test_calibration_compares_the_chances_at_each_round_with_how_it_ended(outsid
     generator, chances, pairs, races = np.random.default_rng(0), Chances(outside), [], []
     for _ in range(60):
         u, place = generator.normal(size=2), int(generator.choice(3, p=[0.5, 0.2, 0.3]))
-        races.append(a_round("ab", kind="no-winner" if place == 2 else "winner", winner="ab "[place].strip() or None,
-                             utilities=u.tolist()))  # fmt: skip
+        kind = "no-winner" if place == 2 else ("winner", "ranking")[len(races) % 2]
+        races.append(a_round("ab", kind=kind, winner="ab "[place].strip() or None, utilities=u.tolist()))
         races += [a_round("ab", kind=kind, utilities=[9.0, 0.0]) for kind in ("void", None)]
-        races.append(a_round("ab", kind="ranking", winner="a", utilities=[9.0, 0.0]))
+        races.append(a_round("ab", kind="ranking", winner=("a", "b"), utilities=[9.0, 0.0]))  # a tie
         races.append(a_round("ab", winner="a", utilities=[math.inf, 0.0]))
         if outside or place < 2:
             pairs += [(chance, place == i) for i, chance in enumerate(chances.predict(u)[: 2 + outside])]

@@ -6,25 +6,29 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
-from preselect.cli.instances import iterate_files, list_files, make_printable, require_apart
+from preselect.cli.dashboard import show_dashboard
+from preselect.cli.instances import iterate_files, list_files, make_printable, make_visible, require_apart, require_some
+from preselect.cli.lanes import work_in_lanes
+from preselect.cli.race_summary import count, print_summary
+from preselect.cli.standings import LiveStandings
 from preselect.errors import InputError
-from preselect.race import RaceResult, RaceSession, Standing, check_arms, find_solvers, read_pool, write_pool
+from preselect.race import Cluster, Pool, RaceResult, RaceSession, check_arms, find_solvers, read_pool, write_pool
 from preselect.race.answers import EXIT_CODES
+from preselect.race.compressors import PROGRAMS, find_compressors
 from preselect.race.outputs import OutputFolder
-from preselect.race.summary import RaceSummary, summarise_races
-from preselect.race.supervision import Status, Watch
-from preselect.store import Journal, read_rounds
+from preselect.race.own_files import find_own_files
+from preselect.race.starts import Starts
+from preselect.race.supervision import Status
+
+_NO_ANSWER = 3  # the exit code if some file has no answer
 
 _POOL = click.argument("pool_file", metavar="POOL", type=click.Path(path_type=Path))
 
@@ -56,14 +60,25 @@ def race() -> None:
 
 @race.command()
 @click.argument("pool", default="pool.toml", type=click.Path(path_type=Path))
-@click.option("--k", type=click.IntRange(1), help="Solvers per race.  [default: 2]")
+@click.option(
+    "--kind",
+    type=click.Choice(["sat", "program"]),
+    default="sat",
+    show_default=True,
+    help="SAT solvers, or other programs: compressors, as an example.",
+)
+@click.option("--k", type=click.IntRange(1), help="Arms per race.  [default: 2]")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a race.")
-def init(pool: Path, k: int | None, seconds: float) -> None:
-    """Write a commented POOL file with the solvers that are installed here and SAPS, which comes with preselect."""
-    found = find_solvers()
-    write_pool(pool, found, k=k, seconds=seconds)
+def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
+    """Write a commented POOL file with the solvers that are installed here and SAPS, which comes with preselect.
+
+    With --kind program, write one of compressors, whose smallest output wins, to be changed into your own.
+    """
+    found = find_solvers() if kind == "sat" else find_compressors()
+    write_pool(pool, found, k=k, seconds=seconds, **({} if kind == "sat" else {"template": PROGRAMS}))
     click.echo(f"{pool}: {', '.join(solver.name for solver in found)}")
-    click.echo(f"next: preselect race check {shlex.quote(str(pool))}", err=True)
+    instance = "" if kind == "sat" else " --instance FILE"
+    click.echo(f"next: preselect race check {shlex.quote(str(pool))}{instance}", err=True)
 
 
 @race.command()
@@ -71,14 +86,21 @@ def init(pool: Path, k: int | None, seconds: float) -> None:
 @click.option("--instance", type=click.Path(path_type=Path), help="Try them on this file instead of tiny formulas.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def check(pool_file: Path, instance: Path | None, style: str) -> None:
-    """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is."""
+    """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is.
+
+    How long each one took is remembered, so that races leave out those that take longer to start than others to answer.
+    Pools that are not of SAT solvers need --instance; give it something that is easy for all arms.
+    """
+    pool = read_pool(pool_file)
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
-        checks = check_arms(read_pool(pool_file), Path(folder), instance=instance)
+        checks = check_arms(pool, Path(folder), instance=instance)
+    if instance is None or not pool.is_for_sat:
+        Starts(pool).note_checks(checks)
     if style == "json":
         click.echo(json.dumps([each._asdict() for each in checks], indent=2))
     else:
         for each in checks:
-            click.echo(f"{'ok   ' if each.ok else 'wrong'}  {each.arm}: {each.message}")
+            click.echo(f"{'ok   ' if each.ok else 'wrong'}  {each.arm}: {make_visible(each.message)}")
     if not all(each.ok for each in checks):
         sys.exit(1)
 
@@ -90,24 +112,38 @@ def check(pool_file: Path, instance: Path | None, style: str) -> None:
     "--watch",
     "inbox",
     type=click.Path(path_type=Path),
-    help="Race on every file that appears in this folder, until Ctrl-C.",
+    help="Race on every file that appears in this folder, or is overwritten there, until Ctrl-C.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="Write each winner's output to NAME.out in this folder."
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    help="Instances to race on at the same time, each with k cores.  [default: 1; on a cluster, as many as fit]",
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Race on the workers of a Dask cluster, whose scheduler is at this address, as in tcp://host:8786.",
 )
 @click.option("--k", type=click.IntRange(1), help="Solvers per race, instead of the pool's number.")
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of a race, instead of the pool's."
 )
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--dashboard", is_flag=True, help="Show the races in a browser while they run; the address is printed.")
 def run(
     pool_file: Path,
     instances: tuple[Path, ...],
     inbox: Path | None,
     output: Path | None,
+    at_once: int | None,
+    cluster: str | None,
     k: int | None,
     seconds: float | None,
     style: str,
+    dashboard: bool,
 ) -> None:
     """Race solvers of POOL on INSTANCES: files, folders of files, or - for a list of files on standard input.
 
@@ -118,24 +154,47 @@ def run(
     earlier run wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced.
     (The folder's file .preselect-outputs lists what was written there, with checksums.)
 
-    For a single file the exit code is that of a SAT solver: 10 satisfiable, 20 unsatisfiable, 0 unknown. For several
-    files it is 0 if all of them have been raced, and 1 otherwise.
+    With --at-once, results are printed as they come, each whole; an instance that cannot be raced stops no other. With
+    --cluster, all files that a race needs must have the same paths on the workers.
+
+    The exit code is 1 if a file could not be raced. Otherwise it is 0 if there is an answer for every file, and 3 if
+    not. A pool of SAT solvers exits as they do for a single file: 10 satisfiable, 20 unsatisfiable, 0 unknown; and with 0
+    for several.
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
     pool = read_pool(pool_file).override(k=k, seconds=seconds)
-    files = list_files(instances)
+    is_own = find_own_files(pool)
+    files = list_files(instances, is_own)
+    if inbox is None:
+        require_some(files, instances)
     require_apart(output, inbox, instances)
-    batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style)
+    batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style, pool.is_for_sat)
     log = _Log()
-    with RaceSession(pool) as session, _explain_interrupt(pool.journal, log, inbox):
-        for position, file in enumerate(iterate_files(files, inbox), start=1):
-            _race_one(session, file, batch, log, f"[{position}/{len(files)}]" if position <= len(files) else "[new]")
-    _print_summary(pool.journal, log)
+    with (
+        _open_session(pool, cluster) as session,
+        show_dashboard(pool.journal, dashboard),
+        _explain_interrupt(pool.journal, log, inbox),
+        LiveStandings() as live,
+    ):
+        for name, error in session.find_start_errors().items():
+            click.echo(f"{name} is not raced: {make_printable(Path(error))}", err=True)
+        work = partial(_race_one, session, batch, log, live)
+        work_in_lanes(
+            enumerate(iterate_files(files, inbox, is_own), start=1),
+            work,
+            at_once or _count_lanes(session),
+            session.stop,
+        )
+        with suppress(KeyboardInterrupt):  # everybody has their answer
+            session.settle()
+    print_summary(pool.journal, log.first_number)
     if log.failed:
-        raise InputError(f"{_count(log.failed, 'instance')} could not be raced; see above")
-    if batch.is_single and log.last is not None and log.last.winner is not None:
+        raise InputError(f"{count(log.failed, 'instance')} could not be raced; see above")
+    if pool.is_for_sat and batch.is_single and log.last is not None and log.last.winner is not None:
         sys.exit(EXIT_CODES.get(log.last.answer or "", log.last.exit_code))
+    if not pool.is_for_sat and log.unanswered:
+        sys.exit(_NO_ANSWER)
 
 
 @race.command()
@@ -143,15 +202,15 @@ def run(
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    default="race.html",
-    show_default=True,
-    help="The page. An earlier page is replaced; any other file that exists is an error and stays as it is.",
+    help="The page; by default the pool's name with .html, in this folder. An earlier page about the same pool is "
+    "replaced; any other file that exists is an error and stays as it is.",
 )
-def report(pool: Path, out: Path) -> None:
+def report(pool: Path, out: Path | None) -> None:
     """Write an HTML page about what has been learnt with POOL, a pool file (.toml) or a journal."""
     from preselect.race.report import write_report
 
     journal = read_pool(pool).journal if pool.suffix == ".toml" else pool
+    out = Path(pool.with_suffix(".html").name) if out is None else out
     if journal != pool and os.path.realpath(out) == os.path.realpath(pool):
         raise InputError(f"cannot write the page to {str(out)!r}: it is the pool; name another file")
     click.echo(f"report: {write_report(journal, out)}")
@@ -167,6 +226,7 @@ class _Batch(NamedTuple):
     inbox: Path | None
     output: OutputFolder | None
     style: str
+    is_for_sat: bool
 
     @property
     def is_single(self) -> bool:
@@ -175,32 +235,55 @@ class _Batch(NamedTuple):
 
 @dataclass
 class _Log:
-    """What has happened so far: the first and the last race, and how many instances could not be raced."""
+    """What has happened so far: the first and the last race, how many instances could not be raced or have no answer."""
 
     first: RaceResult | None = None
     last: RaceResult | None = None
     failed: int = 0
+    unanswered: int = 0
 
     def add(self, result: RaceResult) -> None:
-        self.first, self.last = self.first or result, result
+        self.first, self.last = min(self.first or result, result, key=lambda race: race.number), result
         self.failed += result.void is not None and result.winner is None
+        self.unanswered += result.void is None and result.winner is None
+
+    @property
+    def first_number(self) -> int | None:
+        return None if self.first is None else self.first.number
 
 
-def _race_one(session: RaceSession, file: Path, batch: _Batch, log: _Log, progress: str) -> None:
+@contextmanager
+def _open_session(pool: Pool, address: str | None) -> Iterator[RaceSession]:
+    with ExitStack() as resources:
+        cluster = None if address is None else resources.enter_context(Cluster(address))
+        yield resources.enter_context(RaceSession(pool, cluster=cluster))
+
+
+def _count_lanes(session: RaceSession) -> int:
+    return 1 if session.cluster is None else session.cluster.count_places(session.pool.k)
+
+
+def _race_one(session: RaceSession, batch: _Batch, log: _Log, live: LiveStandings, item: tuple[int, Path]) -> None:
     """Race on a file and print the result; an error ends the command only if it is the only file."""
+    position, file = item
+    progress = f"[{position}/{len(batch.files)}]" if position <= len(batch.files) else "[new]"
     try:
         if batch.output is not None:
             batch.output.require_free(file)
-        with _show_standings(file) as watch:
+        with live.watch(file) as watch:
             result = session.run(file, watch=watch)
-        log.add(result)
-        _print_result(result, progress)
-        _write_answer(result, batch)
+        with live.printing():
+            log.add(result)
+            _print_result(result, progress)
+            _write_answer(result, batch)
+        if session.pool.learning.wait:
+            session.settle(result.number)
     except InputError as error:
         if batch.is_single:
             raise
-        log.failed += 1
-        click.echo(f"{progress} {make_printable(file)}: {error}", err=True)
+        with live.printing():
+            log.failed += 1
+            click.echo(f"{progress} {make_printable(file)}: {make_visible(str(error))}", err=True)
 
 
 @contextmanager
@@ -214,52 +297,43 @@ def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator
         else:
             advice = f"to continue, run the same command again: it races on every file that is then in {_quote(inbox)}"
         click.echo(f"\ninterrupted; what was learnt is in {_quote(journal)}; {advice}", err=True)
-        _print_summary(journal, log)
+        print_summary(journal, log.first_number)
         sys.exit(130)
 
 
 # --- what is printed --------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _show_standings(file: Path) -> Iterator[Watch | None]:
-    """Show a live table of the racers, on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with Live(console=console, transient=True, refresh_per_second=8) as live:
-        yield lambda standings: live.update(_tabulate_standings(file, standings))
-
-
-def _tabulate_standings(file: Path, standings: list[Standing]) -> Table:
-    table = Table(title=Text(make_printable(file)), title_justify="left")
-    for column in ("racer", "", "s"):
-        table.add_column(column, justify="right" if column == "s" else "left")
-    for racer in standings:
-        state = racer.status or ("being verified" if racer.answered else "running")
-        table.add_row(Text(racer.name), str(state), f"{racer.seconds:.1f}")
-    return table
-
-
 def _print_result(result: RaceResult, progress: str) -> None:
     click.echo(f"{progress} {make_printable(result.instance)}: {_describe(result)}", err=True)
     for finish in result.finishes:
         if finish.status in (Status.WRONG_ANSWER, Status.CRASHED, Status.MEMORY):
-            click.echo(f"    {finish.name}: {finish.status}, {finish.detail}", err=True)
+            click.echo(f"    {finish.name}: {finish.status}, {make_visible(finish.detail)}", err=True)
     for problem in (result.void and f"nothing was learnt: {result.void}", result.warning):
         if problem:
-            click.echo(f"    {problem}", err=True)
+            click.echo(f"    {make_visible(problem)}", err=True)
 
 
 def _describe(result: RaceResult) -> str:
     if result.winner is None:
         ends = ", ".join(f"{finish.name} {finish.status}" for finish in result.finishes)
         return f"no winner after {result.seconds:.2f} s ({ends})"
+    if result.better is not None:
+        return _describe_values(result)
     others = ", ".join(name for name in result.chosen if name != result.winner)
     against = f" (against {others})" if others else " (alone)"
     tie = ", a tie" if result.tie else ""
     return f"{result.answer or 'answered'} by {result.winner} in {result.seconds:.2f} s{tie}{against}"
+
+
+def _describe_values(result: RaceResult) -> str:
+    others = [
+        f"{finish.name} {finish.status if finish.value is None else format(finish.value, '.10g')}"
+        for finish in result.finishes
+        if finish.name != result.winner
+    ]
+    tie = ", a tie" if result.tie else ""
+    return f"{result.value:.10g} by {result.winner} in {result.seconds:.2f} s{tie} ({', '.join(others) or 'alone'})"
 
 
 def _write_answer(result: RaceResult, batch: _Batch) -> None:
@@ -272,14 +346,15 @@ def _write_answer(result: RaceResult, batch: _Batch) -> None:
         click.echo(json.dumps(_to_json(result, batch.output)))
     elif batch.output is None:
         if not batch.is_single:
-            click.echo(f"c instance {make_printable(result.instance)}")
+            name = make_printable(result.instance)
+            click.echo(f"c instance {name}" if batch.is_for_sat else f"==> {name} <==")
         sys.stdout.flush()
-        sys.stdout.buffer.write(_answer(result))
+        sys.stdout.buffer.write(_answer(result) if batch.is_for_sat else result.output)
         sys.stdout.buffer.flush()
 
 
 def _answer(result: RaceResult) -> bytes:
-    """What the winner printed, or what its exit code means, or that the answer is unknown."""
+    """What the winning SAT solver printed, or what its exit code means, or that the answer is unknown."""
     if result.winner is not None and (result.output or result.answer is None):
         return result.output
     return f"s {result.answer or 'UNKNOWN'}\n".encode()
@@ -296,6 +371,7 @@ def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
         "chosen": result.chosen,
         "winner": result.winner,
         "answer": result.answer,
+        **({"value": result.value, "better": result.better} if result.better else {}),
         "exit_code": result.exit_code,
         "seconds": result.seconds,
         "feature_seconds": result.feature_seconds,
@@ -308,42 +384,6 @@ def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
     }
 
 
-def _print_summary(journal: Path, log: _Log) -> None:
-    """Summarise the races of this run as the journal has them."""
-    if log.first is None:
-        return
-    with Journal.read(journal) as source:
-        summary = summarise_races(read_rounds(source, after=log.first.number - 1))
-    click.echo(_summarise(summary), err=True)
-    Console(stderr=True).print(_tabulate_arms(summary))
-    click.echo("saved: against the arm alone, on solved instances, not counting features; –: unknown", err=True)
-
-
-def _summarise(summary: RaceSummary) -> str:
-    others = {"without a winner": summary.unsolved, "void": summary.void, "unfinished": summary.counts.unfinished}
-    return (
-        f"{summary.solved} of {_count(summary.counts.rounds, 'race')} solved"
-        + "".join(f", {count} {what}" for what, count in others.items() if count)
-        + f"; {summary.seconds or 0.0:.2f} s of racing, {summary.feature_seconds or 0.0:.2f} s for features"
-    )
-
-
-def _tabulate_arms(summary: RaceSummary) -> Table:
-    table = Table()
-    for column in ("arm", "played", "won", "saved at least, s"):
-        table.add_column(column, justify="left" if column == "arm" else "right")
-    plays, wins = summary.counts.plays, summary.counts.wins
-    for arm in sorted(plays, key=lambda arm: (-wins[arm], -plays[arm], arm)):
-        single = summary.single_arms.get(arm)
-        saved = f"{single.saved_seconds:.2f}" if single and single.saved_seconds > 0 else "–"
-        table.add_row(Text(arm), str(plays[arm]), str(wins[arm]), saved)
-    return table
-
-
 def _quote(path: Path) -> str:
     """Return a path as it can be pasted into a shell."""
     return shlex.quote(make_printable(path))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,16 +1,20 @@
 """Races of commands: run k arms of a pool on an instance, stop at the first right answer, learn which arms to race."""
 
 from preselect.race.check import ArmCheck, check_arms
-from preselect.race.pool import Arm, FeatureSource, Pool, Success, read_pool
+from preselect.race.cluster import Cluster
+from preselect.race.once import race, race_async
+from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
 from preselect.race.result import Finish, RaceResult, Standing
-from preselect.race.session import RaceSession, race, race_async
+from preselect.race.session import RaceSession
 from preselect.race.solvers import Solver, find_solvers, write_pool
+from preselect.race.success import Success
 from preselect.race.supervision import LEVELS, Limits, Status
 
 __all__ = [
     "LEVELS",
     "Arm",
     "ArmCheck",
+    "Cluster",
     "FeatureSource",
     "Finish",
     "Limits",

@@ -6,7 +6,6 @@ trust; to have proofs checked, use a proof checker as the verifier.
 """
 
 import re
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +32,22 @@ def make_answer_check(pool: Pool, instance: Instance) -> AnswerCheck | None:
     if not names:
         return None
 
-    def check(racer: Racer, output: Path, exit_code: int) -> str | None:
+    def check(racer: Racer, output: bytes, exit_code: int) -> str | None:
         return _find_error(instance.formula, output, exit_code) if racer.name in names else None
 
     return check
 
 
-def _find_error(formula: Formula, output: Path, exit_code: int | None = None) -> str | None:
+def _find_error(formula: Formula, output: bytes, exit_code: int | None = None) -> str | None:
     """Return why an answer is wrong, or None; an exit code must agree with the output."""
-    content = output.read_bytes()
-    statuses = _read_statuses(content)
+    statuses = _read_statuses(output)
     if len(statuses) != 1 or statuses[0] not in (SATISFIABLE, UNSATISFIABLE):
         found = " and ".join(f"'s {status}'" for status in statuses[:3]) or "no s line"
         return f"its output has {found} instead of either 's {SATISFIABLE}' or 's {UNSATISFIABLE}'"
     meaning = None if exit_code is None else _ANSWERS.get(exit_code)
     if meaning not in (None, statuses[0]):
         return f"exit code {exit_code} means {meaning}, but its output says 's {statuses[0]}'"
-    return None if statuses[0] == UNSATISFIABLE else _find_error_in_values(formula, content)
+    return None if statuses[0] == UNSATISFIABLE else _find_error_in_values(formula, output)
 
 
 def _read_statuses(output: bytes) -> list[str]:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Waiter(Protocol):
-    """Waits for what a race waits for."""
+    """Waits for the events of a race."""
 
     async def read(self, descriptor: int, seconds: float) -> bytes | None:
         """Read what arrives within `seconds`; None if nothing does."""

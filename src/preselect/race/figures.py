@@ -95,7 +95,7 @@ def _draw_failures(panel: Any, best: SingleArm) -> None:
 
 def _scatter(panel: Any, times: dict[int, float], **style: Any) -> None:
     if times:
-        panel.scatter([*times], [*map(_raise_to_scale, times.values())], **style)
+        panel.scatter(np.array([*times]), np.array([*map(_raise_to_scale, times.values())]), **style)
 
 
 def _raise_to_scale(seconds: float) -> float:

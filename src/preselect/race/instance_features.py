@@ -1,4 +1,4 @@
-"""Features of an instance: computed for SAT, printed by a command, read from a CSV file, or none.
+"""Features of an instance: of a formula, of any file, printed by a command, read from a CSV file, or none.
 
 They are checked strictly, and computing them is limited to the pool's time. Formulas may be compressed (gzip, xz) if
 the solvers of the pool can read them; most cannot read xz.
@@ -7,12 +7,9 @@ the solvers of the pool can read them; most cannot read xz.
 import csv
 import json
 import math
-import os
-import selectors
 import shlex
-import signal
-import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -26,8 +23,11 @@ import numpy as np
 from preselect.arguments import number
 from preselect.errors import InputError
 from preselect.files import read_text
+from preselect.race.file_features import FILE_FEATURES, compute_file_features
 from preselect.race.pool import FeatureSource
 from preselect.race.pool_values import fill
+from preselect.race.supervision import Limits, Racer, Status, Supervision
+from preselect.race.supervisor.files import read_beginning
 from preselect.sat import dimacs
 from preselect.sat import features as satzilla
 
@@ -35,7 +35,6 @@ FeatureValues = dict[str, float | None]
 
 _MAX_OUTPUT = 1_000_000  # bytes that a command may print
 _MAX_ERRORS = 1000  # bytes of its standard error that are kept
-_POLL_SECONDS = 0.02
 _MIN_STEPS_PER_SECOND = 5e7  # of the compiled loops
 _MISSING = ("", "?", "nan")
 
@@ -83,12 +82,18 @@ def list_feature_names(source: FeatureSource) -> tuple[str, ...] | None:
         return None
     if source.kind == "csv":
         return _read_table(source)[0]
+    if source.kind == "file":
+        return FILE_FEATURES
     names = satzilla.FEATURE_NAMES if source.kind == "sat" else ()
     return tuple(name for name in names if source.clause_graph or name not in _CLAUSE_GRAPH)
 
 
 def _compute_none(source: FeatureSource, instance: Instance) -> FeatureValues:  # noqa: ARG001  # as the others in _WAYS
     return {}
+
+
+def _describe_file(source: FeatureSource, instance: Instance) -> FeatureValues:  # noqa: ARG001  # as the others
+    return compute_file_features(instance.path)
 
 
 # --- SAT --------------------------------------------------------------------------------------------------------------
@@ -110,9 +115,7 @@ def _compute_sat(source: FeatureSource, instance: Instance) -> FeatureValues:
     if _count_steps(instance.formula, source.clause_graph) / _MIN_STEPS_PER_SECOND < source.seconds:
         return dict(satzilla.compute_features(instance.formula, clause_graph=source.clause_graph).values)
     path = fspath(instance.path.absolute())
-    return _ask_program(
-        [sys.executable, "-c", _SCRIPT, path, str(source.clause_graph)], source.seconds, "the SAT features"
-    )
+    return _ask_program([sys.executable, "-c", _SCRIPT, path, str(source.clause_graph)], source, "the SAT features")
 
 
 def _count_steps(formula: dimacs.Formula, clause_graph: bool) -> float:
@@ -134,11 +137,11 @@ def _count_steps(formula: dimacs.Formula, clause_graph: bool) -> float:
 
 def _compute_by_command(source: FeatureSource, instance: Instance) -> FeatureValues:
     command = fill(source.command, {"instance": fspath(instance.path.absolute())})
-    return _ask_program(command, source.seconds, f"the features command {shlex.join(command)}")
+    return _ask_program(command, source, f"the features command {shlex.join(command)}")
 
 
-def _ask_program(command: Sequence[str], seconds: float, name: str) -> FeatureValues:
-    exit_code, output, errors = _run(command, seconds, name)
+def _ask_program(command: Sequence[str], source: FeatureSource, name: str) -> FeatureValues:
+    exit_code, output, errors = _run(command, source, name)
     if exit_code:
         lines = errors.decode(errors="replace").strip().splitlines() or ["it printed nothing to standard error"]
         raise InputError(f"{name} failed with exit code {exit_code}: {lines[-1]:.200}")
@@ -173,55 +176,29 @@ def _parse_number(value: Any, key: str) -> float | None:
     return None if value is None else number(value, key)
 
 
-def _run(command: Sequence[str], seconds: float, name: str) -> tuple[int, bytes, bytes]:
-    """Run a command and return its exit code, output and errors; its whole process group is killed afterwards."""
+def _run(command: Sequence[str], source: FeatureSource, name: str) -> tuple[int, bytes, bytes]:
+    """Run a command as a racer is run, supervised and limited, and return its exit code, output and errors."""
+    racer, limits = (
+        Racer("features", tuple(command), exit_codes=tuple(range(256))),
+        Limits(source.seconds, source.memory),
+    )
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with tempfile.TemporaryDirectory(prefix="preselect-features-") as folder:
+            finish = Supervision([racer], limits, folder=Path(folder)).run().finishes[0]
+            output, errors = read_beginning(finish.output, _MAX_OUTPUT + 1), read_beginning(finish.errors, _MAX_ERRORS)
     except OSError as error:
-        raise InputError(f"cannot start {name}: {error.strerror}") from None
-    with process:
-        try:
-            output, errors = _listen(process, monotonic() + seconds, name, seconds)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)  # the pid is still its own, since it has not been waited for
-    return process.returncode, output, errors
-
-
-def _listen(process: "subprocess.Popen[bytes]", deadline: float, name: str, seconds: float) -> tuple[bytes, bytes]:
-    """Read what a process prints until it exits, even if its children keep the pipes open."""
-    output, errors = bytearray(), bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ, output)  # type: ignore[arg-type]
-        selector.register(process.stderr, selectors.EVENT_READ, errors)  # type: ignore[arg-type]
-        while True:
-            exited = _has_exited(process.pid)
-            ready = selector.select(0 if exited else _POLL_SECONDS)
-            for key, _ in ready:
-                _read_chunk(selector, key)
-            if len(output) > _MAX_OUTPUT:
-                raise InputError(f"{name} printed more than {_MAX_OUTPUT} bytes")
-            if exited and not ready:
-                return bytes(output), bytes(errors)
-            if monotonic() > deadline:
-                raise InputError(f"{name} took more than {seconds:g} s; raise features.seconds")
-            del errors[_MAX_ERRORS:]
-
-
-def _read_chunk(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-    chunk = os.read(key.fd, 65536)
-    key.data.extend(chunk)
-    if not chunk:
-        selector.unregister(key.fileobj)
-
-
-def _has_exited(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        raise InputError(f"cannot run {name}: {error}") from None
+    if len(output) > _MAX_OUTPUT:
+        raise InputError(f"{name} printed more than {_MAX_OUTPUT} bytes")
+    problem = {
+        Status.NOT_STARTED: f"cannot start {name}: {finish.detail}",
+        Status.TIMEOUT: f"{name} took more than {source.seconds:g} s; raise features.seconds",
+        Status.MEMORY: f"{name} {finish.detail}; raise limits.memory",
+        Status.INFRASTRUCTURE_ERROR: f"{name} could not be supervised: {finish.detail}",
+    }.get(finish.status)
+    if problem is not None:
+        raise InputError(problem)
+    return -(finish.signal or 0) if finish.exit_code is None else finish.exit_code, output, errors
 
 
 # --- a CSV file -------------------------------------------------------------------------------------------------------
@@ -281,6 +258,7 @@ def _parse_cell(text: str, where: str) -> float | None:
 
 _WAYS: dict[str, Callable[[FeatureSource, Instance], FeatureValues]] = {
     "sat": _compute_sat,
+    "file": _describe_file,
     "command": _compute_by_command,
     "csv": _look_up,
     "none": _compute_none,

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 from preselect.errors import InputError
-from preselect.files import explain_writing, write_whole
+from preselect.files import explain_writing, open_plain, replace_plain
+from preselect.race.supervisor.files import open_regular
 
 _REGISTER = ".preselect-outputs"
 
@@ -43,7 +45,7 @@ class OutputFolder:
     def require_free(self, instance: Path) -> None:
         """Raise an InputError if the output would overwrite a file that this command did not write."""
         path = self.locate(instance)
-        if path.is_symlink() or (path.exists() and not self._is_ours(path)):
+        if path.is_symlink() or (path.exists() and not self.is_ours(path)):
             raise InputError(f"{path} exists and is not overwritten; move it, or name another folder for --output")
 
     def write(self, instance: Path, output: bytes) -> None:
@@ -51,22 +53,28 @@ class OutputFolder:
         self.require_free(instance)
         path = self.locate(instance)
         self._register(path.name, output)  # first: a file that is not listed would not be recognised as ours
-        write_whole(path, output)
+        replace_plain(path, output)
 
     def remove(self, instance: Path) -> None:
         """Remove our output of an earlier run, as it does not answer this run; a file that is not ours stays."""
         path = self.locate(instance)
-        if not path.is_symlink() and self._is_ours(path):
+        if not path.is_symlink() and self.is_ours(path):
             path.unlink()
 
-    def _is_ours(self, path: Path) -> bool:
-        return path.is_file() and _digest(path.read_bytes()) in self._digests[path.name]
+    def is_ours(self, path: Path) -> bool:
+        """Whether a file was written here and has not been changed since."""
+        try:
+            with open_regular(path) as file:
+                return _digest(file.read()) in self._digests[path.name]
+        except OSError:
+            return False
 
     def _register(self, name: str, output: bytes) -> None:
         digest = _digest(output)
         if digest not in self._digests[name]:
             register = self.path / _REGISTER
-            with explain_writing(register), register.open("a") as file:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            with explain_writing(register), open(open_plain(register, flags), "a") as file:
                 file.write(json.dumps([name, digest]) + "\n")
             self._digests[name].add(digest)
 

@@ -1,4 +1,4 @@
-"""A pool: the arms that may race, how many at a time, their limits, and what counts as an answer.
+r"""A pool: the arms that may race, how many at a time, their limits, and what counts as an answer.
 
 An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a command that is ready to run.
 
@@ -15,13 +15,20 @@ An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a 
     output = 64                      # MB of output per racer
 
     [features]
-    from = "sat"                     # features of an instance: "sat", "command", "csv" or "none"
+    from = "sat"                     # features of an instance: "sat", "file", "command", "csv" or "none"
     clause_graph = false             # true adds costly SAT features
     seconds = 10                     # time to compute the features
 
     [success]                        # what counts as an answer; [arms.NAME.success] overrides it for one arm
     exit_codes = [10, 20]            # or: pattern = "^s (UN)?SATISFIABLE"
     verifier = "model"               # or "none", or a command such as ["drat-check", "{instance}", "{output}"]
+    # value = '^objective: (\S+)'     # instead of the first answer the best one wins, by its last match, or by the
+    # better = "smaller"             # number that a command prints, such as ["stat", "--format=%s", "{output}"]
+
+    [learning]                       # after-races: arms that were not chosen run when the answer is out
+    budget = 0.5                     # at most half as much time of cores again as the races take; 0 by default
+    priority = 19                    # their nice value
+    wait = false                     # whether the next instance of a list waits for them
 
     [arms.cadical]
     command = ["cadical", "-q", "--seed={seed}", "{instance}"]
@@ -37,7 +44,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -45,6 +52,7 @@ from preselect.arguments import integer, number, one_of
 from preselect.errors import InputError
 from preselect.files import read_text
 from preselect.policies import registry
+from preselect.race.learning import Learning, read_learning
 from preselect.race.pool_values import (
     PLACEHOLDERS,
     Table,
@@ -53,21 +61,18 @@ from preselect.race.pool_values import (
     get_table,
     read_boolean,
     read_command,
-    read_exit_codes,
     read_integer,
-    read_pattern,
     read_positive,
     read_string,
     read_variable,
-    read_verifier,
 )
+from preselect.race.success import Success, read_pool_success, read_success
 from preselect.race.supervision import Limits, Racer
 
-_POOL_KEYS = ("k", "policy", "seed", "journal", "limits", "features", "success", "arms")
+_POOL_KEYS = ("k", "policy", "seed", "journal", "limits", "features", "success", "learning", "arms")
 _LIMIT_KEYS = ("seconds", "memory", "output")
-_SUCCESS_KEYS = ("exit_codes", "pattern", "verifier")
 _ARM_KEYS = ("command", "features", "environment", "success")
-_KEYS_OF_SOURCE = {"sat": ("clause_graph",), "command": ("command",), "csv": ("file",), "none": ()}
+_KEYS_OF_SOURCE = {"sat": ("clause_graph",), "file": (), "command": ("command",), "csv": ("file",), "none": ()}
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,8 @@ class FeatureSource:
     Parameters
     ----------
     kind : str, default "none"
-        "sat" computes the SATzilla features of a formula, "command" runs a program, "csv" reads a table, "none" has no
-        features.
+        "sat" computes the SATzilla features of a formula, "file" describes the bytes of any file (see
+        `preselect.race.file_features`), "command" runs a program, "csv" reads a table, "none" has no features.
     clause_graph : bool, default False
         Whether "sat" includes the costly features of the clause graph.
     command : tuple of str
@@ -87,6 +92,8 @@ class FeatureSource:
         The table of "csv".
     seconds : float, default 10
         The time that computing the features of one instance may take.
+    memory : float, optional
+        MB that a program that computes them may use, as limits.memory says.
     """
 
     kind: str = "none"
@@ -94,26 +101,7 @@ class FeatureSource:
     command: tuple[str, ...] = ()
     file: Path | None = None
     seconds: float = 10.0
-
-
-@dataclass(frozen=True)
-class Success:
-    """What counts as an answer.
-
-    Parameters
-    ----------
-    exit_codes : tuple of int, default (10, 20)
-        Exit codes that mean an answer.
-    pattern : str, optional
-        A regular expression that the output of an answer matches; the exit code does not matter then.
-    verifier : str or tuple of str, default "none"
-        "model" checks the output of SAT solvers (see `preselect.race.answers`), "none" trusts every answer, and a
-        command with the placeholder {output} exits with 0 if the answer is right.
-    """
-
-    exit_codes: tuple[int, ...] = (10, 20)
-    pattern: str | None = None
-    verifier: str | tuple[str, ...] = "none"
+    memory: float | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +151,8 @@ class Pool:
         Time, memory and output of a race.
     features : FeatureSource
         Where the features of instances come from.
+    learning : Learning, default Learning()
+        What after-races may cost.
     """
 
     path: Path
@@ -173,6 +163,20 @@ class Pool:
     journal: Path
     limits: Limits
     features: FeatureSource
+    learning: Learning = field(default_factory=Learning)
+
+    @property
+    def better(self) -> str | None:
+        """Which values are better, "smaller" or "larger"; None if the first answer wins."""
+        return next(iter(self.arms.values())).success.better
+
+    @property
+    def is_for_sat(self) -> bool:
+        """Whether its arms answer as SAT solvers do."""
+        successes = [arm.success for arm in self.arms.values()]
+        by_code = any(one.pattern is None and one.exit_codes == (10, 20) for one in successes)
+        by_model = any(one.verifier == "model" for one in successes)
+        return self.better is None and (self.features.kind == "sat" or by_code or by_model)
 
     def override(self, *, k: int | None = None, seconds: float | None = None) -> "Pool":
         """Return the pool with another number of racers or another time limit, where one is given."""
@@ -193,7 +197,7 @@ class Pool:
         path, timeout = fspath(Path(instance).absolute()), str(math.ceil(self.limits.seconds))
         values = {"instance": path, "seed": str(integer(seed, "seed", 0)), "timeout": timeout}
         command, success = self.arms[arm].command, self.arms[arm].success
-        verifier = success.verifier if isinstance(success.verifier, tuple) else None
+        verifier = success.verifier if isinstance(success.verifier, tuple) and self.better is None else None
         if verifier and "{output}" in path:  # the supervisor would replace it there too
             raise InputError(f"the path {path!r} contains {{output}}, which is a placeholder; rename it")
         return Racer(
@@ -242,11 +246,11 @@ def _read_pool(path: Path, content: Table) -> Pool:
     check_keys(content, "", _POOL_KEYS)
     folder = path.absolute().parent
     features = _read_features(get_table(content, "features"), folder)
-    default = Success(verifier="model" if features.kind == "sat" else "none")
-    success = _read_success(get_table(content, "success"), "success", default, folder)
+    success = read_pool_success(get_table(content, "success"), folder, is_for_sat=features.kind == "sat")
     arms = _read_arms(get_table(content, "arms"), success, folder)
     policy = read_string(content.get("policy", registry.RACING), "policy")
     registry.parse(policy)
+    limits = _read_limits(get_table(content, "limits"))
     return Pool(
         path=path,
         arms=arms,
@@ -254,8 +258,9 @@ def _read_pool(path: Path, content: Table) -> Pool:
         policy=policy,
         seed=read_integer(content.get("seed", 0), "seed", 0),
         journal=folder / read_string(content.get("journal", path.with_suffix(".journal").name), "journal"),
-        limits=_read_limits(get_table(content, "limits")),
-        features=features,
+        limits=limits,
+        features=replace(features, memory=limits.memory),
+        learning=read_learning(get_table(content, "learning")),
     )
 
 
@@ -294,20 +299,6 @@ def _check_keys_of_source(table: Table, kind: str) -> None:
                 raise InputError(f'features.{key} is missing; from = "{kind}" needs it')
 
 
-def _read_success(table: Table, name: str, default: Success, folder: Path) -> Success:
-    check_keys(table, f"{name}.", _SUCCESS_KEYS)
-    if "exit_codes" in table and "pattern" in table:
-        raise InputError(f"{name} has both exit_codes and pattern; remove one of them")
-    found = default
-    if "exit_codes" in table:
-        found = replace(found, exit_codes=read_exit_codes(table["exit_codes"], f"{name}.exit_codes"), pattern=None)
-    if "pattern" in table:
-        found = replace(found, pattern=read_pattern(table["pattern"], f"{name}.pattern"))
-    if "verifier" in table:
-        found = replace(found, verifier=read_verifier(table["verifier"], f"{name}.verifier", folder))
-    return found
-
-
 def _read_arms(table: Table, success: Success, folder: Path) -> dict[str, Arm]:
     if not table:
         raise InputError("there are no arms; add a table [arms.NAME] with a command")
@@ -322,14 +313,20 @@ def _read_arm(table: Table, name: str, success: Success, folder: Path) -> Arm:
     check_keys(table, prefix, _ARM_KEYS)
     if "command" not in table:
         raise InputError(f'{prefix}command is missing; add command = ["program", "{{instance}}"]')
-    features, environment = get_table(table, "features", prefix), get_table(table, "environment", prefix)
+    features, environment, own = (get_table(table, key, prefix) for key in ("features", "environment", "success"))
     return Arm(
         name=name,
         command=read_command(table["command"], f"{prefix}command", folder, PLACEHOLDERS),
         features={key: number(value, f"{prefix}features.{key}") for key, value in features.items()},
         environment={key: read_variable(key, value, f"{prefix}environment") for key, value in environment.items()},
-        success=_read_success(get_table(table, "success", prefix), f"{prefix}success", success, folder),
+        success=_require_value(prefix, read_success(own, f"{prefix}success", success, folder)),
     )
+
+
+def _require_value(prefix: str, success: Success) -> Success:
+    if success.better is not None and success.value is None:
+        raise InputError(f"{prefix}success.value is missing; write it there, or into [success] for all arms")
+    return success
 
 
 def _check_k(k: int, arms: int) -> int:

@@ -101,6 +101,16 @@ def read_verifier(value: Any, name: str, folder: Path) -> str | tuple[str, ...]:
     return read_command(value, name, folder, (*PLACEHOLDERS, "output"), required="output")
 
 
+def read_value(value: Any, name: str, folder: Path) -> str | tuple[str, ...]:
+    """Return a regular expression with one group, or a command with the placeholder {output}."""
+    if not isinstance(value, str):
+        return read_command(value, name, folder, (*PLACEHOLDERS, "output"), required="output")
+    pattern = read_pattern(value, name)
+    if re.compile(pattern).groups != 1:
+        raise InputError(f"{name} is {value!r:.80}; use one group, in parentheses, around the number")
+    return pattern
+
+
 def read_command(
     value: Any, name: str, folder: Path, known: tuple[str, ...], *, required: str = "instance"
 ) -> tuple[str, ...]:

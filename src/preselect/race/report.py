@@ -3,10 +3,12 @@
 The words are in the template `race.html`, the numbers come from `preselect.race.summary`.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,22 @@ from preselect.race.figures import draw_calibration, draw_plays_and_wins, draw_t
 from preselect.race.result import Knowledge, KnownTime
 from preselect.race.summary import MIN_RACES, RaceSummary, SingleArm, summarise_races
 from preselect.race.supervision import Status
-from preselect.reports.html import Cell, render, write_page
+from preselect.reports.html import Cell, is_page, render, write_page
 from preselect.reports.weights import Weights, read_weights
-from preselect.store import Journal, Learner, read_rounds
-from preselect.store.database import require_apart
+from preselect.store import Journal, read_rounds, restore
+from preselect.store.events import NO_WINNER, WINNER
+from preselect.store.rounds import collection_paused
+from preselect.store.sqlite import require_apart
 
 _MAX_COLUMNS = 12  # context features in the table of weights
 _MAX_ROWS = 30  # arms there
 _LONGEST = 10  # races
+_MAX_CALIBRATED = 20_000  # races whose predictions are compared; of more, every second, third and so on
+_MIN_CALIBRATED = 30  # races: with fewer the standard errors are as wide as the figure
 _ALWAYS_SHOWN = [Status.CRASHED, Status.WRONG_ANSWER, Status.TIMEOUT]
 _HOW = {Knowledge.EXACT: "won", Knowledge.AT_LEAST: "at least", Knowledge.LIMIT: "failed, limit"}
+
+_ID = b'<meta name="preselect-journal" '  # of the page: which journal it is about
 
 _Values = dict[str, Any]  # for the template
 
@@ -37,6 +45,7 @@ class _History:
     """A journal as it was at one moment: its races, and what has been learnt from them."""
 
     path: Path
+    id: str
     begun: float
     until: float
     about: Mapping[str, Any]
@@ -47,6 +56,17 @@ class _History:
         """List all arms, those played most first."""
         return sorted(self.preselector.arms, key=lambda arm: -self.summary.counts.plays[arm])
 
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return f"Races of {self.path.name}"
+
+    def is_described_by(self, page: bytes) -> bool:
+        """Whether a page, given by its beginning, is about this journal; older pages have nothing but a title."""
+        if _ID not in page:
+            return f"<title>{escape(self.title)}</title>".encode(errors="backslashreplace") in page
+        return _ID + f'content="{self.id}"'.encode() in page
+
 
 def write_report(journal: Path, out: Path) -> Path:
     """Write the page about a journal, and return its path.
@@ -56,33 +76,33 @@ def write_report(journal: Path, out: Path) -> Path:
     journal : Path
         The journal; it is only read; another process may be writing it.
     out : Path
-        The page. An earlier page is replaced once the new one is complete. Any other file, such as the journal, is an
-        error and stays as it is.
+        The page. An earlier page about the same journal is replaced once the new one is complete. Any other file, such
+        as the journal or a page about another one, is an error and stays as it is.
     """
     require_apart(out, journal)
-    require_ours(out, _is_page)
-    return write_page(out, _render(_read_history(journal)))
-
-
-def _is_page(beginning: bytes) -> bool:
-    return beginning.startswith(b"<!doctype html>") and b'<meta name="generator" content="preselect">' in beginning
+    require_ours(out, is_page)
+    with collection_paused():
+        history = _read_history(journal)
+        require_ours(out, history.is_described_by, "is a page about other races")
+        return write_page(out, _render(history))
 
 
 def _read_history(path: Path) -> _History:
     with Journal.read(path) as journal:
-        last = journal.event(journal.last)
+        last = journal.record(journal.last)
         return _History(
-            path=journal.path,
+            path=Path(journal.source),
+            id=hashlib.sha256(f"{journal.about.created!r}".encode() + journal.about.digest).hexdigest()[:32],
             begun=journal.about.created,
             until=journal.about.created if last is None else last.at,
             about=journal.about.description,
-            preselector=Learner(journal).preselector,  # not closed, because closing would write a snapshot
+            preselector=restore(journal).fold.preselector,
             summary=summarise_races(read_rounds(journal)),
         )
 
 
 def _render(history: _History) -> str:
-    values = {**_describe_head(history), "summary": history.summary}
+    values = {**_describe_head(history), "summary": history.summary, "best": None, "leader": _find_leader(history)}
     if history.summary.races:
         for describe in (_describe_times, _describe_calibration, _describe_weights, _describe_arms):
             values |= describe(history)
@@ -91,10 +111,12 @@ def _render(history: _History) -> str:
 
 
 def _draw_figures(values: _Values) -> dict[str, bytes]:
-    figures = {"plays_and_wins": draw_plays_and_wins(values["curves"])}
+    figures = {"plays_and_wins": b"", "calibration": b""}
+    if len(values["summary"].races) >= MIN_RACES:
+        figures["plays_and_wins"] = draw_plays_and_wins(values["curves"])
     if values["best"]:
         figures["times"] = draw_times(values["summary"].races, values["best"])
-    if values["calibration"]:
+    if values["compared"] >= _MIN_CALIBRATED:
         figures["calibration"] = draw_calibration(values["calibration"])
     return figures
 
@@ -111,7 +133,17 @@ def _describe_head(history: _History) -> _Values:
         "Begun": _format_time(history.begun),
         "As of": _format_time(history.until),
     }
-    return {"title": f"Races of {history.path.name}", "facts": facts, "headline": _count(history)}
+    return {"title": history.title, "id": history.id, "facts": facts, "headline": _count(history)}
+
+
+def _find_leader(history: _History) -> _Values | None:
+    """Find the arm that won most; None if no race has been won."""
+    counts = history.summary.counts
+    arm = max(history.rank_arms(), key=lambda arm: counts.wins[arm], default=None)
+    if arm is None or not counts.wins[arm]:
+        return None
+    share = _format_share(counts.wins[arm], counts.plays[arm])
+    return {"arm": arm, "wins": counts.wins[arm], "solved": history.summary.solved, "share": share}
 
 
 def _count(history: _History) -> dict[str, Any]:
@@ -158,13 +190,18 @@ def _describe_times(history: _History) -> _Values:
         "best_race_time": best and _format_duration(best.race_seconds),
         "best_alone_time": best and _format_duration(best.alone_seconds),
         "longest": _longest_rows(summary, best),
+        "valued_arms": [
+            [one.arm, one.races, summary.counts.wins[one.arm], _format_value(one.mean), _format_value(one.mean_best)]
+            for one in summary.valued_arms.values()
+        ],
+        "after_races": summary.after_races,
     }
 
 
 def _single_row(single: SingleArm) -> list[Any]:
     races = len(single.pairings)
     means = [_format_seconds(total / races) for total in (single.race_seconds, single.alone_seconds)]
-    return [single.arm, races, single.wins, *means]
+    return [single.arm, races, single.wins, *means, f"{single.saved_seconds:.2f}" if single.saved_seconds > 0 else "–"]
 
 
 def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str]]:
@@ -173,7 +210,7 @@ def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str
         [
             race.round.label or "–",
             _format_seconds(race.seconds),
-            race.round.winner or race.round.kind or "–",
+            " and ".join(race.round.leaders) or race.round.kind or "–",
             *([_format_known(race.known_time(best.arm))] if best else []),
         ]
         for race in sorted(timed, key=lambda race: -(race.seconds or 0.0))[:_LONGEST]
@@ -181,14 +218,17 @@ def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str
 
 
 def _describe_calibration(history: _History) -> _Values:
-    outside = history.preselector.policy.outside
-    bins = calibrate((race.round for race in history.summary.races), outside)
+    outside, races = history.preselector.policy.outside, history.summary.races
+    step = -(-len(races) // _MAX_CALIBRATED) or 1
+    bins = calibrate((race.round for race in races[::step]), outside)
     rows = [
         [f"{one.low:.1f} to {one.high:.1f}", one.size, f"{one.predicted:.3f}",
          f"{one.observed:.3f} ± {one.standard_error:.3f}"]
         for one in bins
     ]  # fmt: skip
-    return {"outside": outside, "calibration": bins, "bins": rows}
+    compared = sum(race.round.kind == WINNER or (outside and race.round.kind == NO_WINNER) for race in races[::step])
+    known = {"compared": compared, "min_calibrated": _MIN_CALIBRATED, "step": step}
+    return {"outside": outside, "calibration": bins, "bins": rows, **known}
 
 
 def _describe_weights(history: _History) -> _Values:
@@ -236,6 +276,10 @@ def _describe_arms(history: _History) -> _Values:
 
 def _format_known(known: KnownTime | None) -> str:
     return "–" if known is None else f"{_format_seconds(known.seconds)} ({_HOW[known.how]})"
+
+
+def _format_value(value: float) -> str:
+    return f"{value:.6g}"
 
 
 def _format_share(part: int, whole: int) -> str:

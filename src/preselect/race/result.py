@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from preselect.race.supervisor.racer import Status
-from preselect.store.apply import NO_WINNER, RANKING, WINNER
+from preselect.store.events import NO_WINNER, RANKING, WINNER
 from preselect.store.rounds import Round
 
 
@@ -36,6 +36,8 @@ class Finish(NamedTuple):
         More about the status; may be empty.
     output, errors : Path
         Where its standard output and standard error are, until the next race overwrites them.
+    value : float or None, default None
+        How good its answer is, in a race by value.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Finish(NamedTuple):
     detail: str
     output: Path
     errors: Path
+    value: float | None = None
 
 
 class Standing(NamedTuple):
@@ -76,7 +79,7 @@ class SupervisionResult:
 
     `seconds` is the time from the start of the racers to the winner's exit, or to the end of the race. `tie` says
     whether others answered within milliseconds of the winner. `infrastructure` says what failed that was not the fault
-    of a racer, if anything did.
+    of a racer, if anything did. `output` is what the winner printed.
     """
 
     winner: str | None
@@ -85,6 +88,7 @@ class SupervisionResult:
     finishes: tuple[Finish, ...]
     level: str
     infrastructure: str | None
+    output: bytes = field(repr=False)
 
     @property
     def exit_code(self) -> int | None:
@@ -97,10 +101,6 @@ class SupervisionResult:
         failed = [f"{finish.name}: {finish.detail}" for finish in self.finishes if finish.status in Status.NOT_RACED]
         return self.infrastructure or "; ".join(failed) or None
 
-    def read_output(self) -> bytes:
-        """Read what the winner printed; empty without a winner."""
-        return next((finish.output.read_bytes() for finish in self.finishes if finish.name == self.winner), b"")
-
 
 @dataclass(frozen=True)
 class RaceResult(SupervisionResult):
@@ -109,9 +109,9 @@ class RaceResult(SupervisionResult):
     Parameters
     ----------
     winner : str or None
-        The first arm with a right answer; None if there was none.
+        The first arm with a right answer, or the one with the best value; None if there was none.
     tie : bool
-        Whether another arm answered at the same moment.
+        Whether another arm answered at the same moment, or has the same value.
     seconds : float
         Time of the race.
     finishes : tuple of Finish
@@ -120,6 +120,8 @@ class RaceResult(SupervisionResult):
         How processes were contained, "pid namespace" or "subreaper".
     infrastructure : str or None
         What failed that was not the fault of an arm, if anything did; part of `void`.
+    output : bytes
+        What the winner printed; empty without a winner.
     instance : Path
         The file that was raced on.
     number : int
@@ -128,21 +130,31 @@ class RaceResult(SupervisionResult):
         The arms that raced.
     answer : str or None
         "SATISFIABLE" or "UNSATISFIABLE", if the winner said so.
-    output : bytes
-        What the winner printed; empty without a winner.
     feature_seconds : float
         Time for computing features before it.
     warning : str or None
         A problem that did not prevent the race, such as features that could not be computed.
+    better : str or None, default None
+        Which values are better, "smaller" or "larger"; None if the first right answer wins.
     """
 
     instance: Path
     number: int
     chosen: tuple[str, ...]
     answer: str | None
-    output: bytes = field(repr=False)
     feature_seconds: float
     warning: str | None
+    better: str | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The winner's value, in a race by value."""
+        return next((finish.value for finish in self.finishes if finish.name == self.winner), None)
+
+    @property
+    def ranking(self) -> list[list[str]]:
+        """The arms that have a value, best first; those with the same value are together."""
+        return rank({finish.name: finish.value for finish in self.finishes if finish.value is not None}, self.better)
 
     def to_details(self, limit: float) -> dict[str, Any]:
         """Return what the journal keeps of the race besides its outcome.
@@ -153,16 +165,44 @@ class RaceResult(SupervisionResult):
             The time limit of the race, in seconds.
         """
         kept = ("status", "seconds", "cpu_seconds", "exit_code", "signal", "detail")
+        more, better = (("value",), {"better": self.better}) if self.better else ((), {})
+        racers = {one.name: {key: getattr(one, key) for key in (*kept, *more)} for one in self.finishes}
         return {
+            **better,
             "seconds": self.seconds,
             "feature_seconds": self.feature_seconds,
             "limit": limit,
             "level": self.level,
             "tie": self.tie,
             "answer": self.answer,
-            "racers": {finish.name: {key: getattr(finish, key) for key in kept} for finish in self.finishes},
+            "racers": racers,
             "reason": self.void,
         }
+
+
+def rank(values: Mapping[str, float], better: str | None) -> list[list[str]]:
+    """Rank arms by their values, best first; equal values are together, in their order.
+
+    >>> rank({"a": 3.0, "b": 1.0, "c": 3.0}, "smaller"), rank({"a": 3.0, "b": 1.0, "c": 3.0}, "larger")
+    ([['b'], ['a', 'c']], [['a', 'c'], ['b']])
+    """
+    levels = sorted(set(values.values()), reverse=better == "larger")
+    return [[arm for arm, value in values.items() if value == level] for level in levels]
+
+
+class _PastAfterRace(NamedTuple):
+    """What the details of a race say about its after-race: the best arm's time, and how many ran for how long."""
+
+    seconds: float
+    arms: int
+    used: float
+
+    @classmethod
+    def from_details(cls, details: Any) -> Self:
+        """Read what `Findings.to_details` wrote; 0 for what it does not say."""
+        found = _as_mapping(details)
+        seconds, used = (_as_seconds(found.get(name)) or 0.0 for name in ("seconds", "used"))
+        return cls(seconds, len(_as_mapping(found.get("arms"))), used)
 
 
 class Knowledge(StrEnum):
@@ -184,7 +224,7 @@ class KnownTime(NamedTuple):
 class PastRace:
     """A round with what its details say about a race; what they do not say is None, or empty.
 
-    `statuses` and `times` are those of the racers, by name.
+    `statuses`, `times` and `values` are those of the racers, by name. `better` is None unless it was a race by value.
     """
 
     round: Round
@@ -193,6 +233,9 @@ class PastRace:
     limit: float | None
     statuses: Mapping[str, str]
     times: Mapping[str, float | None]
+    values: Mapping[str, float] = field(default_factory=dict)
+    better: str | None = None
+    after_race: _PastAfterRace | None = None
 
     @classmethod
     def from_details(cls, past: Round) -> Self:
@@ -206,22 +249,32 @@ class PastRace:
             limit=_as_seconds(details.get("limit")),
             statuses={name: str(racer["status"]) for name, racer in racers.items() if "status" in racer},
             times={name: _as_seconds(racer.get("seconds")) for name, racer in racers.items()},
+            values={name: float(racer["value"]) for name, racer in racers.items() if _is_number(racer.get("value"))},
+            better=str(details["better"]) if "better" in details else None,
+            after_race=_PastAfterRace.from_details(details["after_race"]) if "after_race" in details else None,
         )
 
     @property
     def is_solved(self) -> bool:
-        """Whether there was a right answer."""
-        return self.round.kind in (WINNER, RANKING)
+        """Whether there was a right answer; that of an after-race came too late."""
+        was_late = self.after_race is not None and Status.WON not in self.statuses.values()
+        return self.round.kind in (WINNER, RANKING) and not was_late
 
     @property
     def is_timed(self) -> bool:
         """Whether its time counts: it has ended, and is not void."""
-        return self.is_solved or self.round.kind == NO_WINNER
+        return self.round.kind in (WINNER, RANKING, NO_WINNER)
+
+    @property
+    def best_value(self) -> float | None:
+        """The best value of a race by value; None if there is none, or if the race is void."""
+        ranking = rank(self.values, self.better) if self.is_solved and self.better else []
+        return self.values[ranking[0][0]] if ranking else None
 
     def known_time(self, arm: str) -> KnownTime | None:
-        """Return what the race tells about the time that an arm needs; None if that is nothing."""
+        """Return what the race tells about the time that an arm needs; None if it tells nothing."""
         status = self.statuses.get(arm)
-        if self.seconds is None or not self.is_timed:
+        if self.seconds is None or not self.is_timed or self.better is not None:
             return None
         if status == Status.WON:
             own = self.times[arm]
@@ -238,5 +291,8 @@ def _as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _as_seconds(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and 0.0 <= value < math.inf else None
+    return float(value) if _is_number(value) and value >= 0.0 else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

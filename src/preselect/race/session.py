@@ -4,38 +4,51 @@
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
-import numpy as np
-
-from preselect.errors import InputError, JournalError, PreselectError
-from preselect.outcomes import NoWinner, Void
+from preselect.errors import InputError, StoppedError
+from preselect.outcomes import Void
 from preselect.preselector import Preselector
-from preselect.race.answers import make_answer_check, read_answer
+from preselect.race.after_races import AfterRace, Budget, find_time
+from preselect.race.answers import read_answer
+from preselect.race.cluster import Cluster
 from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.instance_features import (
-    FeatureValues,
     Instance,
     InstanceFeatures,
     list_feature_names,
     measure_features,
 )
-from preselect.race.pool import Arm, Pool, read_pool
+from preselect.race.job import Job, own_folder
+from preselect.race.pool import Pool, read_pool
+from preselect.race.pool_journal import describe, make_preselector, update_journal
 from preselect.race.result import RaceResult, SupervisionResult
-from preselect.race.supervision import Status, Supervision, Watch
-from preselect.store import Entry, Learner
+from preselect.race.starts import ROUNDS, Starts
+from preselect.race.supervision import Supervision, Watch
+from preselect.race.telling import add_findings, describe_outcome
+from preselect.store import Entry, Learner, read_rounds
+
+_Run = Callable[[Job], Awaitable[SupervisionResult]]
 
 
 class RaceSession:
-    """Races on one instance after the other, each learning from those before.
+    """Races on instances, each race learning from those that have ended before.
 
     The pool's journal is opened with the first race and locked until `close`. Races that an earlier process left
-    unfinished become void. Arms that are new in the pool are added; arms that are no longer in it, or that could not be
-    started, are not chosen.
+    unfinished become void. Arms that are new in the pool are added; arms that are no longer in it, or that cannot be
+    started, are not chosen (see `preselect.race.starts`).
+
+    Several races may run at once, k cores each: `run` in several threads, or several `run_async` in one event loop. All
+    of them are in one journal, and each has files of its own while it runs.
+
+    If the pool has a budget for learning, an after-race follows in the background, when `run` has returned the answer
+    (see `preselect.race.after_races`). The next race takes its place, and learns from what it has found.
 
     Parameters
     ----------
@@ -43,6 +56,8 @@ class RaceSession:
         The pool, or its file.
     level : str, optional
         How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
+    cluster : Cluster, optional
+        Where races run: on the workers of a Dask cluster, as many at once as they have places for. By default, here.
 
     Examples
     --------
@@ -51,12 +66,19 @@ class RaceSession:
     'cadical'
     """
 
-    def __init__(self, pool: Pool | str | PathLike[str], *, level: str | None = None) -> None:
+    def __init__(
+        self, pool: Pool | str | PathLike[str], *, level: str | None = None, cluster: Cluster | None = None
+    ) -> None:
         self.pool = pool if isinstance(pool, Pool) else read_pool(pool)
-        self.level = level
+        self.level, self.cluster = level, cluster
         self._learner: Learner | None = None
-        self._is_racing = False
-        self._start_errors: dict[str, str] = {}
+        self._lock = threading.RLock()  # for the learner, and for what the session knows
+        self._running: set[Supervision] = set()
+        self._is_stopped = False
+        self._budget = Budget(self.pool.learning)
+        self._after_races: dict[AfterRace, Entry] = {}  # those whose outcome has not been told
+        self._ending: list[AfterRace] = []  # those that were stopped
+        self._starts = Starts(self.pool, elsewhere=cluster is not None)
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
 
     def run(self, instance: str | PathLike[str], *, watch: Watch | None = None) -> RaceResult:
@@ -78,7 +100,7 @@ class RaceSession:
         Parameters
         ----------
         instance : str or path
-            The file to race on; a session runs one race at a time.
+            The file to race on.
         watch : callable, optional
             Called with the list of standings at every event and four times a second.
         """
@@ -89,8 +111,40 @@ class RaceSession:
         """The learner with its journal; None before the first race."""
         return self._learner
 
+    def stop(self) -> None:
+        """End all races, from another thread: each is void, and its `run` raises StoppedError. Later ones do so too."""
+        with self._lock:
+            self._is_stopped = True
+            for supervision in self._running:
+                supervision.stop()
+            for after_race in self._after_races:
+                after_race.stop()
+
+    def settle(self, number: int | None = None) -> None:
+        """Wait until after-races have ended, and what they have found is learnt.
+
+        Parameters
+        ----------
+        number : int, optional
+            Only that of the race with this number, `RaceResult.number`.
+        """
+        with self._lock:
+            awaited = [one for one, entry in self._after_races.items() if number in (None, entry.number)]
+        for after_race in awaited:
+            after_race.wait()
+
+    def find_start_errors(self) -> dict[str, str]:
+        """Find the arms that cannot be started, and why; they are not chosen."""
+        return self._starts.find_errors()
+
     def close(self) -> None:
-        """Close the journal."""
+        """End after-races and close the journal."""
+        with self._lock:
+            self._ending += self._after_races
+        for after_race in self._ending:
+            after_race.stop()
+            after_race.wait()
+        self._ending.clear()
         if self._learner is not None:
             self._learner.close()
             self._learner = None
@@ -106,25 +160,61 @@ class RaceSession:
     async def _run(self, path: Path, watch: Watch | None, waiter: Waiter) -> RaceResult:
         if not path.is_file():
             raise InputError(f"cannot race on {str(path)!r}: there is no such file")
-        with self._one_at_a_time():
-            instance = Instance(path)
+        instance = Instance(path)
+        self._end_after_race()
+        if self.cluster is None:
             features = await waiter.call(measure_features, self.pool.features, instance)
+            return await self._race(instance, features, self._race_here(watch, waiter))
+        worker = await waiter.call(self.cluster.take_place, self.pool.k, self._require_going)
+        try:
+            ask = self.cluster.measure, worker, self.pool.features, path.absolute(), self._require_going
+            return await self._race(instance, await waiter.call(*ask), self._race_there(worker, watch, waiter))
+        finally:
+            self.cluster.release_place(worker)
+
+    async def _race(self, instance: Instance, features: InstanceFeatures, run: _Run) -> RaceResult:
+        """Choose arms, race them and learn from the result."""
+        with self._lock:
+            self._require_going()
             entry = self._choose(instance, features)
-            with self._void_on_error(entry):
-                ended = await self._prepare(instance, entry, watch).run_in(waiter)
-                result = _describe_result(instance, features, entry, ended)
-            self._learn(entry, result)
-            return result
+        job = Job(self.pool, instance, entry.decision.names, entry.number, self.level)
+        with self._void_on_error(entry):
+            result = _describe_result(self.pool, instance, features, entry, await run(job))
+        self._end(entry, job, result)
+        return result
+
+    def _race_here(self, watch: Watch | None, waiter: Waiter) -> _Run:
+        async def run(job: Job) -> SupervisionResult:
+            with own_folder(self._folder, str(job.number)) as folder:
+                with self._register(job.prepare(folder, watch)) as supervision:
+                    ended = await supervision.run_in(waiter)
+                return await job.judge(ended, waiter)
+
+        return run
+
+    def _race_there(self, worker: str, watch: Watch | None, waiter: Waiter) -> _Run:
+        async def run(job: Job) -> SupervisionResult:
+            assert self.cluster is not None
+            there = replace(job, instance=Instance(job.instance.path.absolute()))
+            return await waiter.call(self.cluster.race, worker, there, watch, self._require_going)
+
+        return run
+
+    def _require_going(self) -> None:
+        if self._is_stopped:
+            raise StoppedError("the race was stopped")
 
     @contextmanager
-    def _one_at_a_time(self) -> Iterator[None]:
-        if self._is_racing:
-            raise InputError("this session is racing already; wait for that race, or use another pool and journal")
-        self._is_racing = True
+    def _register(self, supervision: Supervision) -> Iterator[Supervision]:
+        """Let `stop` find a race while it runs."""
+        with self._lock:
+            self._require_going()
+            self._running.add(supervision)
         try:
-            yield
+            yield supervision
         finally:
-            self._is_racing = False
+            with self._lock:
+                self._running.discard(supervision)
 
     def _choose(self, instance: Instance, features: InstanceFeatures) -> Entry:
         """Choose k arms and write the decision to the journal."""
@@ -132,38 +222,14 @@ class RaceSession:
         if values is None:
             assert features.error is not None
             values = dict.fromkeys(self._list_feature_names(features.error))
-        learner = self._open_learner(lambda: _make_preselector(self.pool, values))
+        learner = self._open_learner(lambda: make_preselector(self.pool, values))
         if set(learner.preselector.context) != set(values):
             raise InputError(
                 f"the features are {list(values)}, but {self.pool.journal} was started with "
                 f"{learner.preselector.context}; restore them, or write another journal into {self.pool.path}"
             )
-        return learner.select(values, k=self.pool.k, eligible=self._list_eligible(), label=str(instance.path))
-
-    def _list_eligible(self) -> list[str]:
-        """List the arms whose commands have not failed to start."""
-        eligible = [name for name in self.pool.arms if name not in self._start_errors]
-        if len(eligible) < self.pool.k:
-            errors = "; ".join(self._start_errors.values())
-            raise PreselectError(
-                f"k={self.pool.k}, but only {len(eligible)} arms of {self.pool.path} can be started: {errors}; "
-                f"see `preselect race check {self.pool.path}`"
-            )
-        return eligible
-
-    def _prepare(self, instance: Instance, entry: Entry, watch: Watch | None) -> Supervision:
-        """Make the chosen arms ready to race."""
-        pool = self.pool
-        seed, *seeds = np.random.SeedSequence((pool.seed, entry.number)).generate_state(1 + pool.k) >> 1
-        names = zip(entry.decision.names, seeds, strict=True)
-        return Supervision(
-            [pool.make_racer(name, instance.path, int(own)) for name, own in names],
-            pool.limits,
-            folder=self._folder,
-            seed=int(seed),
-            check=make_answer_check(pool, instance),
-            watch=watch,
-            level=self.level,
+        return learner.select(
+            values, k=self.pool.k, eligible=self._starts.list_eligible(self.pool.k), label=str(instance.path)
         )
 
     @contextmanager
@@ -172,25 +238,66 @@ class RaceSession:
         try:
             yield
         except BaseException as error:
-            assert self._learner is not None
             reason = f"the race was interrupted: {str(error) or type(error).__name__}"
-            self._learner.learn(entry, outcome=Void(), details={"reason": reason})
+            self._tell(entry, details={"reason": reason}, outcome=Void())
             raise
 
-    def _learn(self, entry: Entry, result: RaceResult) -> None:
-        limit = self.pool.limits.seconds
-        details, after = result.to_details(limit), result.seconds / limit
+    def _end(self, entry: Entry, job: Job, result: RaceResult) -> None:
+        """Learn from a race, or note how it ended and begin its after-race."""
+        with self._lock:
+            seconds = self.pool.limits.seconds if result.winner is None else result.seconds
+            self._starts.note_race(result.finishes, None if result.void else seconds)
+            arms = self._choose_for_after_race(entry, job, result)
+            if not arms:
+                self._tell(entry, **describe_outcome(result, self.pool))
+                return
+            assert self._learner is not None
+            self._learner.note(entry, **describe_outcome(result, self.pool))
+            after_race = AfterRace(job, result, arms, self._folder, self._conclude)
+            self._budget.left -= after_race.reserved
+            self._after_races[after_race] = entry
+            after_race.start()
+
+    # after-races
+
+    def _choose_for_after_race(self, entry: Entry, job: Job, result: RaceResult) -> tuple[str, ...]:
+        """Return the arms that teach most, as many as the budget allows."""
+        if result.void is not None or result.better is not None or self.cluster is not None or self._is_stopped:
+            return ()
+        self._budget.earn(result)
+        count = self._budget.count_arms(find_time(job, result))
+        if not count:
+            return ()
         assert self._learner is not None
-        if result.void is not None:
-            self._learner.learn(entry, outcome=Void(), details=details)
-        elif result.winner is None:
-            self._learner.learn(entry, outcome=NoWinner(after), details=details)
-        else:
-            self._learner.learn(entry, winner=result.winner, after=after, details=details)
-        for finish in result.finishes:
-            if finish.status == Status.NOT_STARTED:
-                self._start_errors[finish.name] = f"{finish.name}: {finish.detail}"
-        shutil.rmtree(self._folder, ignore_errors=True)  # the next race overwrites what is left
+        errors = self._starts.find_errors()
+        eligible = [name for name in self.pool.arms if name not in errors]
+        return self._learner.preselector.suggest(entry.decision, count, seed=entry.number, eligible=eligible)
+
+    def _end_after_race(self) -> None:
+        """Let a race that begins take the place of the oldest after-race."""
+        with self._lock:
+            self._ending = [one for one in self._ending if one.is_running]
+            oldest = next(iter(self._after_races), None)
+            if oldest is not None:
+                oldest.stop()
+                self._ending.append(oldest)
+                self._conclude(oldest)
+
+    def _conclude(self, after_race: AfterRace) -> None:
+        """Learn from a race and its after-race, once; from the thread of the after-race too."""
+        with self._lock:
+            entry = self._after_races.pop(after_race, None)
+            if entry is None:
+                return
+            found = after_race.read_findings()
+            self._budget.left += after_race.reserved - found.used
+            told = describe_outcome(after_race.result, self.pool)
+            self._tell(entry, **add_findings(told, found, self.pool.limits.seconds))
+
+    def _tell(self, entry: Entry, **outcome: Any) -> None:
+        with self._lock:
+            assert self._learner is not None
+            self._learner.learn(entry, **outcome)
 
     # the journal
 
@@ -210,113 +317,28 @@ class RaceSession:
     def _open_learner(self, make: Callable[[], Preselector]) -> Learner:
         """Open the journal if it is not open yet; `make` makes the preselector of a new one."""
         if self._learner is None:
-            learner = Learner.open(self.pool.journal, make=make, about=_describe(self.pool))
+            learner = Learner.open(self.pool.journal, make=make, about=describe(self.pool), compare=False)
             try:
-                _update_journal(learner, self.pool)
+                update_journal(learner, self.pool)
+                self._starts.recall(read_rounds(learner.journal, after=max(0, learner.journal.last - ROUNDS)))
             except BaseException:
                 learner.close()
                 raise
+            shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
             self._learner = learner
         return self._learner
 
 
-def race(
-    pool: Pool | str | PathLike[str],
-    instance: str | PathLike[str],
-    *,
-    watch: Watch | None = None,
-    level: str | None = None,
-) -> RaceResult:
-    """Race k arms of a pool on one instance, stop at the first right answer, and learn from it.
-
-    This blocks its thread; in an event loop use `race_async`. On Ctrl-C the race ends and is void.
-
-    Parameters
-    ----------
-    pool : Pool, str or path
-        The pool, or its file.
-    instance : str or path
-        The file to race on.
-    watch : callable, optional
-        Called with the list of standings at every event and four times a second.
-    level : str, optional
-        How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
-    """
-    with RaceSession(pool, level=level) as session:
-        return session.run(instance, watch=watch)
-
-
-async def race_async(
-    pool: Pool | str | PathLike[str],
-    instance: str | PathLike[str],
-    *,
-    watch: Watch | None = None,
-    level: str | None = None,
-) -> RaceResult:
-    """Race as `race` does, without blocking the event loop. Cancelling it ends the race, which is then void.
-
-    Parameters
-    ----------
-    pool : Pool, str or path
-        The pool, or its file.
-    instance : str or path
-        The file to race on.
-    watch : callable, optional
-        Called with the list of standings at every event and four times a second.
-    level : str, optional
-        How processes are contained, "pid namespace" or "subreaper"; by default the best one that this machine allows.
-    """
-    with RaceSession(pool, level=level) as session:
-        return await session.run_async(instance, watch=watch)
-
-
 def _describe_result(
-    instance: Instance, features: InstanceFeatures, entry: Entry, ended: SupervisionResult
+    pool: Pool, instance: Instance, features: InstanceFeatures, entry: Entry, ended: SupervisionResult
 ) -> RaceResult:
-    output = ended.read_output()
     return RaceResult(
         **vars(ended),
         instance=instance.path,
         number=entry.number,
         chosen=entry.decision.names,
-        answer=read_answer(output, ended.exit_code),
-        output=output,
+        answer=read_answer(ended.output, ended.exit_code) if pool.is_for_sat else None,
         feature_seconds=features.seconds,
         warning=None if features.error is None else f"raced without features: {features.error}",
+        better=pool.better,
     )
-
-
-def _make_preselector(pool: Pool, values: FeatureValues) -> Preselector:
-    arms = {name: arm.features for name, arm in pool.arms.items()}
-    return Preselector(arms, context=values, policy=pool.policy, seed=pool.seed)
-
-
-def _describe(pool: Pool) -> dict[str, Any]:
-    """What a journal must have been started with to be continued with this pool."""
-    return {"kind": "race", "policy": pool.policy, "seed": pool.seed}
-
-
-def _update_journal(learner: Learner, pool: Pool) -> None:
-    """Check that the journal fits the pool, add new arms, and make unfinished races void."""
-    for key, value in _describe(pool).items():
-        if learner.about.get(key) != value:
-            raise JournalError(
-                f"{key} is {value!r}, but {pool.journal} was started with {learner.about.get(key)!r}; "
-                f"restore it, or write another journal into {pool.path}"
-            )
-    for name, arm in pool.arms.items():
-        if name in learner.arms:
-            _check_features(learner, arm, pool)
-        else:
-            learner.add(name, arm.features)
-    for entry in learner.unfinished():
-        learner.learn(entry, outcome=Void(), details={"reason": "the process ended before the race did"})
-
-
-def _check_features(learner: Learner, arm: Arm, pool: Pool) -> None:
-    known = {name: value for name, value in learner.preselector.arm(arm.name).items() if value is not None}
-    if arm.features != known:
-        raise JournalError(
-            f"the features of arm {arm.name} are {dict(arm.features)}, but {pool.journal} has {known}; "
-            "restore them, or give the arm another name"
-        )

@@ -140,7 +140,12 @@ verifier = "model"               # the v lines must satisfy the formula; "none" 
 
 
 def write_pool(
-    path: str | PathLike[str], solvers: Sequence[Solver], *, k: int | None = None, seconds: float = 60.0
+    path: str | PathLike[str],
+    solvers: Sequence[Solver],
+    *,
+    k: int | None = None,
+    seconds: float = 60.0,
+    template: str = _TEMPLATE,
 ) -> None:
     """Write a new pool file of some solvers, with comments; an existing file is never overwritten.
 
@@ -154,6 +159,8 @@ def write_pool(
         Racers per instance; by default 2, or 1 if there is only one solver.
     seconds : float, default 60
         The time limit of a race.
+    template : str, optional
+        The file above the arms, with the fields k, journal and seconds; by default that of a pool of SAT solvers.
     """
     target = Path(path)
     if target.is_dir():
@@ -166,14 +173,15 @@ def write_pool(
     if not 1 <= racers <= len(solvers):
         raise InputError(f"k={racers}, but there are {len(solvers)} solvers; use a k from 1 to {len(solvers)}")
     limit, journal = number(seconds, "seconds", above=0.0), _quote(target.with_suffix(".journal").name)
-    head = _TEMPLATE.format(k=racers, journal=journal, seconds=limit)
+    head = template.format(k=racers, journal=journal, seconds=limit)
     write_new(target, head + "".join(map(_format_arm, solvers)))
 
 
 def _format_arm(solver: Solver) -> str:
     lines = ["", *([f"# {solver.note}"] if solver.note else []), f"[arms.{_format_key(solver.name)}]"]
     lines.append(f"command = [{', '.join(map(_quote, solver.command))}]")
-    lines.append(f"features = {{ {', '.join(f'{key} = {value:g}' for key, value in solver.features.items())} }}")
+    if solver.features:
+        lines.append(f"features = {{ {', '.join(f'{key} = {value:g}' for key, value in solver.features.items())} }}")
     if solver.success:
         own = ", ".join(f"{key} = {_quote(value)}" for key, value in solver.success.items())
         lines.append(f"success = {{ {own} }}")

@@ -1,46 +1,34 @@
 """One race of commands that are ready to run: `Supervision(racers, limits, folder=...).run()` returns its result.
 
 Each race has its own small process, the supervisor, which starts, watches and kills the racers. This module follows its
-events and checks answers. When the client ends in whatever way, the supervisor's standard input closes and the
+events and checks answers. However the client ends, the supervisor's standard input closes and the
 supervisor ends the race.
 """
 
-import math
-import os
 import random
 import re
 import secrets
-import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from preselect.arguments import integer, number
-from preselect.errors import InputError
-from preselect.race import supervisor
+from preselect.errors import InputError, StoppedError
 from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.result import Finish, Standing, SupervisionResult
-from preselect.race.supervisor.children import KILLING_SECONDS, MARK
-from preselect.race.supervisor.messages import from_line, to_line
-from preselect.race.supervisor.processes import kill_marked
+from preselect.race.supervisor.children import MEGABYTE
+from preselect.race.supervisor.files import read_beginning
 from preselect.race.supervisor.racer import NAMESPACE, SUBREAPER, Limits, Racer, Status
+from preselect.race.supervisor_process import SupervisorProcess
 
 __all__ = ["LEVELS", "AnswerCheck", "Limits", "Racer", "Status", "Supervision", "Watch"]
 
 LEVELS = (NAMESPACE, SUBREAPER)
 
 _TICK_SECONDS = 0.25
-_PATIENCE_SECONDS = 20.0  # beyond the end of the race; more than the supervisor allows itself for killing
 
-# imported rather than run as a script, so that Python caches its bytecode
-_START = "import os, sys; sys.path.append(sys.argv[1]); from supervisor.main import main; main(); os._exit(0)"
-_PARENT_FOLDER = str(Path(supervisor.__file__).parents[1])
-
-AnswerCheck = Callable[[Racer, Path, int], str | None]
+AnswerCheck = Callable[[Racer, bytes, int], str | None]
 Watch = Callable[[list[Standing]], object]
 
 
@@ -58,12 +46,16 @@ class Supervision:
     seed : int, default 0
         Determines the order of starting, and ties between racers that took the same CPU time.
     check : callable, optional
-        Called with a racer that has answered and has no verifier, its output file and its exit code; returns what is
-        wrong with the answer, or None. By default every answer is right.
+        Called with a racer that has answered and has no verifier, its output and its exit code; returns what is wrong
+        with the answer, or None. By default every answer is right.
     watch : callable, optional
         Called with the list of standings at every event and four times a second.
     level : str, optional
         One of LEVELS; by default the best one that this machine allows.
+    to_end : bool, default False
+        Whether all racers run to their end or to the time limit; then nobody wins, and no answer is verified.
+    nice : int, default 0
+        How far the racers step back for other processes, from 0 to 19.
     """
 
     def __init__(
@@ -76,15 +68,27 @@ class Supervision:
         check: AnswerCheck | None = None,
         watch: Watch | None = None,
         level: str | None = None,
+        to_end: bool = False,
+        nice: int = 0,
     ) -> None:
         self.racers = _check_racers(racers)
         self.limits = _check_limits(limits)
         if level is not None and level not in LEVELS:
             raise InputError(f"unknown level {level!r:.80}; use {' or '.join(map(repr, LEVELS))}, or leave it out")
-        self.seed, self.level = integer(seed, "seed", 0), level
+        self.seed, self.level, self.to_end, self.nice = integer(seed, "seed", 0), level, to_end, nice
         self.check, self.watch = check, watch
         self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
+        self._checked: dict[int, bytes] = {}  # by position: the output that was checked, whatever has become of it
+        self._is_stopped = False
+        self._process: SupervisorProcess | None = None
+
+    def stop(self) -> None:
+        """End the race at once, from any thread: it raises StoppedError as soon as all its processes are dead."""
+        self._is_stopped = True
+        process = self._process
+        if process is not None:
+            process.send({"stop": True})
 
     def run(self) -> SupervisionResult:
         """Run the race and return its result."""
@@ -96,10 +100,13 @@ class Supervision:
 
     async def run_in(self, waiter: Waiter) -> SupervisionResult:
         """Run the race; `waiter` decides whether to block the thread or to use its event loop."""
-        process = _SupervisorProcess(self.folder, self.token)
+        process = SupervisorProcess(self.folder, self.token)
         progress = _Progress(self.racers, self.folder, process)
         try:
             process.start(self._specify())
+            self._process = process
+            if self._is_stopped:  # before there was a process
+                self.stop()
             while not progress.is_over:
                 for position in progress.receive(await waiter.read(process.events, _TICK_SECONDS)):
                     error = await waiter.call(self._check_answer, position, progress.exit_codes[position])
@@ -107,8 +114,11 @@ class Supervision:
                 if self.watch:
                     self.watch(progress.get_standings())
         finally:
+            self._process = None
             await waiter.finish(process.close)
-        return progress.get_result()
+        if self._is_stopped and progress.done is None:
+            raise StoppedError("the race was stopped")
+        return progress.get_result(self._read_output)
 
     def _specify(self) -> dict[str, Any]:
         draw = random.Random(self.seed)
@@ -117,24 +127,32 @@ class Supervision:
             "folder": str(self.folder),
             "limits": vars(self.limits),
             "level": self.level,
+            "nice": self.nice,
             "order": draw.sample(range(len(self.racers)), len(self.racers)),
             "racers": [vars(racer) for racer in self.racers],
             "lots": [draw.random() for _ in self.racers],
             "client_checks": self.check is not None,
+            "to_end": self.to_end,
         }
 
     def _check_answer(self, position: int, exit_code: int) -> str | None:
         assert self.check is not None  # otherwise the supervisor does not ask
-        return self.check(self.racers[position], self.folder / f"{position}.out", exit_code)
+        self._checked = {position: self._read_output(position)}
+        return self.check(self.racers[position], self._checked[position], exit_code)
+
+    def _read_output(self, position: int) -> bytes:
+        """Read what a racer has printed, once: what was checked is what counts. Empty if it has replaced the file."""
+        if position in self._checked:
+            return self._checked[position]
+        return read_beginning(self.folder / f"{position}.out", self.limits.output * MEGABYTE)
 
 
 class _Progress:
     """What is known about a race from the supervisor's events."""
 
-    def __init__(self, racers: Sequence[Racer], folder: Path, process: "_SupervisorProcess") -> None:
+    def __init__(self, racers: Sequence[Racer], folder: Path, process: SupervisorProcess) -> None:
         self.racers, self.folder, self.process = racers, folder, process
         self.is_over = False
-        self.received = b""
         self.level = "none"
         self.start_time: float | None = None
         self.answered: dict[int, float] = {}
@@ -151,8 +169,7 @@ class _Progress:
         elif data is None and self.process.is_overdue:
             self.process.give_up()
             self._fail("the supervisor did not end the race in time")
-        *lines, self.received = (self.received + (data or b"")).split(b"\n")
-        events = [from_line(line) for line in lines]
+        events = self.process.receive(data or b"")
         for event in events:
             self._handle(event)
         return [event["number"] for event in events if event["event"] == "verify"]
@@ -194,8 +211,8 @@ class _Progress:
     def _get_elapsed(self) -> float:
         return 0.0 if self.start_time is None else time.monotonic() - self.start_time
 
-    def get_result(self) -> SupervisionResult:
-        """Return how the race ended."""
+    def get_result(self, read_output: Callable[[int], bytes]) -> SupervisionResult:
+        """Return how the race ended; `read_output` reads what the racer at a position printed."""
         if self.unavailable is not None:
             raise InputError(f"this machine does not allow a {NAMESPACE}: {self.unavailable}; leave level out")
         done = self.done or {"winner": None, "tie": False, "seconds": self._get_elapsed(),
@@ -207,6 +224,7 @@ class _Progress:
             finishes=tuple(self._get_finish(position) for position in range(len(self.racers))),
             level=self.level,
             infrastructure=done["infrastructure"],
+            output=b"" if done["winner"] is None else read_output(done["winner"]),
         )
 
     def _explain_failure(self) -> str:
@@ -230,95 +248,6 @@ class _Progress:
     def _report_failure(self, position: int) -> dict[str, Any]:
         return {"status": Status.INFRASTRUCTURE_ERROR, "seconds": self._get_seconds(position), "cpu_seconds": 0.0,
                 "exit_code": None, "signal": None, "detail": self._explain_failure()}  # fmt: skip
-
-
-class _SupervisorProcess:
-    """The supervisor of one race, whose processes are marked with a token."""
-
-    def __init__(self, folder: Path, token: str) -> None:
-        self.token = token
-        self.errors = folder / "supervisor.err"
-        self.process: subprocess.Popen[bytes] | None = None
-        self.deadline = math.inf
-        self.is_hopeless = False
-
-    def start(self, specification: dict[str, Any]) -> None:
-        """Start the process and send it the specification of the race."""
-        with self._open_errors() as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-E", "-c", _START, _PARENT_FOLDER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
-        self.deadline = time.monotonic() + specification["limits"]["seconds"] + _PATIENCE_SECONDS
-        self.send(specification)
-
-    def _open_errors(self) -> BinaryIO:
-        folder = self.errors.parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return self.errors.open("wb")
-        except OSError as error:
-            raise InputError(f"cannot write the race's files to {folder}: {error.strerror}") from None
-
-    @property
-    def events(self) -> int:
-        """The descriptor from which to read its events."""
-        assert self.process is not None and self.process.stdout is not None  # noqa: PT018
-        return self.process.stdout.fileno()
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether it should have ended the race long ago."""
-        return time.monotonic() > self.deadline
-
-    def give_up(self) -> None:
-        """Let `close` kill it without waiting."""
-        self.is_hopeless = True
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send it a message; does nothing if it has died, as the end of its events will show."""
-        assert self.process is not None and self.process.stdin is not None  # noqa: PT018
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(to_line(message))
-            self.process.stdin.flush()
-
-    def read_last_error(self) -> str:
-        """Read the last line of its standard error; an empty string if there is none."""
-        lines = self.errors.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def close(self) -> None:
-        """End the race if it is still going on; return when every process is dead."""
-        if self.process is None:
-            return
-        with self.process:
-            assert self.process.stdin is not None
-            with suppress(BrokenPipeError):
-                self.process.stdin.close()
-            self._wait_for_exit(self.process)
-        if self.process.returncode != 0:  # it may have been killed before it could kill the racers
-            kill_marked(f"{MARK}={self.token}.", KILLING_SECONDS)
-
-    def _wait_for_exit(self, process: "subprocess.Popen[bytes]") -> None:
-        deadline = time.monotonic() + (0.0 if self.is_hopeless else _PATIENCE_SECONDS)
-        with suppress(OSError):
-            _wait_on_pidfd(process.pid, deadline)  # Popen.wait polls, which would cost milliseconds
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _wait_on_pidfd(pid: int, deadline: float) -> None:
-    process, poll = os.pidfd_open(pid), select.poll()
-    try:
-        poll.register(process, select.POLLIN)
-        poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-    finally:
-        os.close(process)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

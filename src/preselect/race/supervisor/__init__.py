@@ -8,6 +8,8 @@ package alone on its path, which is why the modules import each other relatively
 |-------------|--------------------------------------------------------------------------------------|
 | messages    | how messages between the client and the supervisor are encoded                       |
 | system      | system calls that Python does not offer                                              |
+| labels      | marks and limits by which the processes of a race are known                           |
+| files       | the files of a race, made anew and read only if they are regular                     |
 | processes   | processes as /proc shows them                                                        |
 | children    | all processes of a race: how they start, which racer each belongs to, exits, killing |
 | racer       | what a race is given, racers and limits, and the statuses of racers                  |
@@ -22,6 +24,8 @@ How a racer can end:
 | status               | meaning                                                                                    |
 |----------------------|--------------------------------------------------------------------------------------------|
 | won                  | gave the first answer that did not turn out to be wrong                                    |
+| finished             | answered, in a race that all racers run to their end                                       |
+| behind               | the same, and its client found another racer's answer better                               |
 | killed               | was running when another racer won                                                         |
 | finished late        | answered, but another racer won; its answer was not verified                               |
 | wrong answer         | answered, and the verification failed                                                      |

@@ -8,9 +8,10 @@ import resource
 import select
 import time
 
-from .messages import from_line, to_line
-from .processes import Process, find_descendants, list_pids, read_environment, read_process
-from .system import die_with_parent
+from .files import create, open_folder
+from .labels import VERIFIER, Labels
+from .processes import Process, find_descendants, list_pids, read_process
+from .system import die_with_parent, give_up_privileges, reset_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-MARK = "PRESELECT_RACE"  # environment variable of racers: the race's token, a dot, the racer's number
-VERIFIER = -1  # stands for the verifier where a racer's number is expected
 MEGABYTE = 2**20
-IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by the supervisor, not by racers
 KILLING_SECONDS = 10.0
 
+_LARGEST_FILE = 2**63 - 1  # bytes that Linux can count
 _GATE_SECONDS = 5.0
 _REAPING_SECONDS = 0.02
 _DYING_SECONDS = 0.005
@@ -60,22 +59,23 @@ class Gate:
 class Launcher:
     """Starts commands, each in its own session, with its output in files of limited size."""
 
-    def __init__(self, folder: str, max_megabytes: float) -> None:
+    def __init__(self, path: str, max_megabytes: float, labels: Labels) -> None:
         self.pid = os.getpid()
-        self.folder = folder
+        self.path, self.folder, self.labels = path, open_folder(path), labels
         self.max_bytes = _cap_at_hard_limit(int(max_megabytes * MEGABYTE))
         self.null = os.open(os.devnull, os.O_RDONLY)
         self.errors_in, self.errors_out = os.pipe()
         os.set_blocking(self.errors_in, False)
         self.start_errors: dict[int, str] = {}
+        self.nice = 0  # how far processes step back for others
 
     def get_path(self, name: str) -> str:
         """Return the path of a file of the race."""
-        return os.path.join(self.folder, name)
+        return os.path.join(self.path, name)
 
     def create(self, name: str) -> int:
         """Create an empty file of the race and return its descriptor."""
-        return os.open(self.get_path(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        return create(self.folder, name)
 
     def launch(
         self,
@@ -89,23 +89,26 @@ class Launcher:
         pid = os.fork()
         if pid == 0:
             try:
-                self._set_up(files)
+                self._set_up(number, files)
                 if gate is None or gate.wait():
-                    _execute(command, environment)
-            except (OSError, ValueError) as error:
-                os.write(self.errors_out, to_line([number, _explain(error, command[0])]))
+                    _execute(command, {**environment, **self.labels.make_mark(number)})
+            except Exception as error:
+                reason = _explain(error, command[0]).encode(errors="surrogateescape")
+                os.write(self.errors_out, f"{number} {reason.hex()}\n".encode())
             finally:
                 os._exit(127)
         for descriptor in files:
             os.close(descriptor)
         return pid
 
-    def _set_up(self, files: tuple[int, int]) -> None:
-        """Give a forked process its own session, signals and files, and let it die with the supervisor."""
+    def _set_up(self, number: int, files: tuple[int, int]) -> None:
+        """Give a forked process its own session, signals, limits and files, and let it die with the supervisor."""
         os.setsid()
+        os.nice(self.nice)
         die_with_parent(self.pid)
-        for number in (*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        reset_signals()
+        give_up_privileges()
+        self.labels.limit_this_process(number)
         for standard, descriptor in enumerate((self.null, *files)):
             os.dup2(descriptor, standard)
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.max_bytes, self.max_bytes))
@@ -114,8 +117,8 @@ class Launcher:
         """Return why a process that has exited could not execute its command; None if it could."""
         try:
             for line in os.read(self.errors_in, 65536).splitlines():
-                sender, reason = from_line(line)
-                self.start_errors[sender] = reason
+                sender, _, reason = line.decode().partition(" ")
+                self.start_errors[int(sender)] = bytes.fromhex(reason).decode(errors="surrogateescape")
         except BlockingIOError:
             pass
         return self.start_errors.pop(number, None)
@@ -144,7 +147,7 @@ def _explain(error: Exception, name: str) -> str:
 
 def _cap_at_hard_limit(size: int) -> int:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    return size if hard == resource.RLIM_INFINITY else min(size, hard)
+    return min(size, _LARGEST_FILE if hard == resource.RLIM_INFINITY else hard)
 
 
 class Children:
@@ -158,12 +161,11 @@ class Children:
         self,
         launcher: Launcher,
         poll: select.poll,
-        token: str,
         on_exit: Callable[[int, int | None, float], None],
         racers: int,
     ) -> None:
-        self.launcher, self.poll, self.token, self.on_exit = launcher, poll, token, on_exit
-        self.numbers = {str(number).encode(): number for number in range(racers)}
+        self.launcher, self.poll, self.on_exit = launcher, poll, on_exit
+        self.numbers = (VERIFIER, *range(racers))
         self.started: dict[int, tuple[int, int]] = {}  # by pid: the racer's number, and the pidfd
         self.sessions: dict[int, int] = {}  # by session: the racer's number
         self.owners: dict[tuple[int, int], int] = {}  # by pid and start time: the racer's number
@@ -177,14 +179,12 @@ class Children:
         files: tuple[int, int],
         gate: Gate | None = None,
     ) -> None:
-        """Start a command as a racer or as the verifier, marked so that descendants can be attributed, and watch it."""
-        mark = {MARK: f"{self.token}.{'verifier' if number == VERIFIER else number}"}
-        pid = self.launcher.launch(number, command, {**os.environ, **environment, **mark}, files, gate)
+        """Start a command as a racer or as the verifier, and watch it."""
+        pid = self.launcher.launch(number, command, {**os.environ, **environment}, files, gate)
         pidfd = os.pidfd_open(pid)
         self.started[pid] = (number, pidfd)
         self.poll.register(pidfd, select.POLLIN)
-        if number != VERIFIER:
-            self.sessions[pid] = number
+        self.sessions[pid] = number
 
     # exits
 
@@ -217,7 +217,7 @@ class Children:
         cpu_seconds = usage.ru_utime + usage.ru_stime
         if was_started:
             self.on_exit(self._forget(pid), os.waitstatus_to_exitcode(status), cpu_seconds)
-        elif owner is not None:
+        elif owner is not None and owner != VERIFIER:
             self.on_exit(owner, None, cpu_seconds)
 
     def _forget(self, pid: int) -> int:
@@ -228,33 +228,28 @@ class Children:
 
     # ownership
 
-    def find_by_racer(self) -> list[dict[int, Process]]:
-        """Find the living processes of each racer."""
-        found: list[dict[int, Process]] = [{} for _ in self.numbers]
+    def find_by_owner(self) -> dict[int | None, dict[int, Process]]:
+        """Find the living processes of each racer and of the verifier, and those, None, of which it is not known."""
+        found: dict[int | None, dict[int, Process]] = {owner: {} for owner in (*self.numbers, None)}
         owners: dict[int, int | None] = {}
         for pid, process in find_descendants().items():
             owner = owners[pid] = self._find_owner(pid, process, owners.get(process[0]))
-            if owner is not None:
-                found[owner][pid] = process
+            found[owner][pid] = process
         return found
 
     def _find_owner(self, pid: int, process: Process, owner_of_parent: int | None) -> int | None:
-        """Find the racer of a process: as known before, or by session, by parent, by mark."""
+        """Find the racer of a process: as known before, or by session, by parent, by label."""
         owner = self._get_known_owner(pid, process)
         if owner is None:
-            owner = self._read_owner_from_mark(pid) if owner_of_parent is None else owner_of_parent
-        if owner is not None:
-            self.owners[pid, process[2]] = owner
+            owner = self.launcher.labels.read_number(pid) if owner_of_parent is None else owner_of_parent
+        if owner is None or owner not in self.numbers:
+            return None
+        self.owners[pid, process[2]] = owner
         return owner
 
     def _get_known_owner(self, pid: int, process: Process) -> int | None:
         _, session, start_time, _ = process
         return self.owners.get((pid, start_time), self.sessions.get(session))
-
-    def _read_owner_from_mark(self, pid: int) -> int | None:
-        start = f"{MARK}={self.token}.".encode()
-        marks = [text[len(start) :] for text in read_environment(pid) if text.startswith(start)]
-        return self.numbers.get(marks[0]) if marks else None
 
     # the end
 

@@ -14,11 +14,10 @@ from __future__ import annotations
 import os
 import resource
 
-from .children import IGNORED_SIGNALS
-from .messages import ClientGoneError, emit, from_line, receive
+from .messages import ClientGoneError, Connection, from_line, read_input
 from .race import Race
 from .racer import NAMESPACE, SUBREAPER
-from .system import become_subreaper, die_with, mount_proc, unshare
+from .system import become_subreaper, die_with, mount_proc, reset_signals, unshare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,18 +27,23 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
+_IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by the supervisor, not by racers
+
 
 def main() -> None:
     """Supervise the race that standard input describes."""
-    for number in IGNORED_SIGNALS:
+    reset_signals()
+    for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        specification = _read_specification()
+        connection = Connection(specification["key"])
         problem = _find_problem()
         if problem is None:
-            _supervise(_read_specification())
+            _supervise(specification, connection)
         else:
-            emit({"event": "failed", "reason": problem})
+            connection.emit({"event": "failed", "reason": problem})
     except ClientGoneError:
         return
 
@@ -55,28 +59,31 @@ def _find_problem() -> str | None:
 
 def _read_specification() -> dict[str, Any]:
     data = b""
-    while not data.endswith(b"\n"):
-        data += receive()
-    # the client's pidfd: a child that the client forked could hold standard input open after the client has died
-    found: dict[str, Any] = {**from_line(data), "client": os.pidfd_open(os.getppid())}
+    while b"\n" not in data:
+        data += read_input()
+    if not data.endswith(b"\n") or data.count(b"\n") > 1:
+        raise ClientGoneError  # before there is an event to answer to, the client sends nothing but that it stops
+    found: dict[str, Any] = from_line(data)
     return found
 
 
-def _supervise(specification: dict[str, Any]) -> None:
+def _supervise(specification: dict[str, Any], connection: Connection) -> None:
     """Race at the requested level, or by default at the best one available."""
+    # the client's pidfd: a child that the client forked could hold standard input open after the client has died
+    specification["client"] = os.pidfd_open(os.getppid())
     level = specification["level"]
     if level != SUBREAPER:
-        reason = _run_in_namespace(lambda: _race(specification, NAMESPACE))
+        reason = _run_in_namespace(lambda: _race(specification, connection, NAMESPACE))
         if level == NAMESPACE:
-            emit({"event": "unavailable", "reason": reason})
+            connection.emit({"event": "unavailable", "reason": reason})
             return
     become_subreaper()
-    _race(specification, SUBREAPER)
+    _race(specification, connection, SUBREAPER)
 
 
-def _race(specification: dict[str, Any], level: str) -> None:
+def _race(specification: dict[str, Any], connection: Connection, level: str) -> None:
     try:
-        Race(specification, level).run()
+        Race(specification, connection, level).run()
     except ClientGoneError:
         return
 

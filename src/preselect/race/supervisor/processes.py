@@ -1,9 +1,12 @@
-"""Processes as /proc shows them: their parents, sessions and environments, and those with a mark."""
+"""Processes as /proc shows them: their parents, sessions and memory, and those of a race."""
 
 from __future__ import annotations
 
 import os
+import resource
 import time
+
+from .labels import Labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,17 +17,8 @@ else:
 Process = tuple[int, int, int, int]  # parent, session, start time, resident pages
 
 
-def read_environment(pid: int) -> list[bytes]:
-    """Read the environment with which a process was started; empty if it is gone or not readable."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read().split(b"\0")
-    except OSError:
-        return []
-
-
 def read_process(pid: int) -> Process | None:
-    """Read what /proc shows of a process; None if it is gone."""
+    """Read what /proc shows about a process; None if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
@@ -56,32 +50,44 @@ def find_descendants() -> dict[int, Process]:
     return found
 
 
-def _has_mark(pid: int, mark: str) -> bool:
-    """Whether the environment of a process has a variable that begins with `mark`."""
-    return any(text.startswith(mark.encode()) for text in read_environment(pid))
+def hold_more_than(processes: dict[int, Process], size: float) -> bool:
+    """Whether processes together hold more memory than so many bytes; pages that they share count once.
 
-
-def kill_marked(mark: str, seconds: float) -> None:
-    """Kill all processes with a mark in their environment, for at most `seconds`.
-
-    Processes that have replaced their environment are not found.
+    Resident pages are known already, and count what is shared several times. Only if they are too many is it worth the
+    time to read how much of them is whose.
     """
+    resident = sum(process[3] for process in processes.values()) * resource.getpagesize()
+    return resident > size and sum(_read_share(pid, process) for pid, process in processes.items()) > size
+
+
+def _read_share(pid: int, process: Process) -> int:
+    """Read the proportional set size of a process, in bytes; its resident size if only that is known."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            _, _, line = file.read().partition(b"\nPss:")
+        return int(line.split(maxsplit=1)[0]) * 1024
+    except (OSError, IndexError):
+        return process[3] * resource.getpagesize()
+
+
+def kill_labelled(labels: Labels, seconds: float) -> None:
+    """Kill all processes of a race, for at most `seconds`."""
     limit = time.monotonic() + seconds
-    while (found := [pid for pid in list_pids() if _has_mark(pid, mark)]) and time.monotonic() < limit:
+    while (found := [pid for pid in list_pids() if labels.is_on(pid)]) and time.monotonic() < limit:
         for pid in found:
-            _kill_if_marked(pid, mark)
+            _kill_if_labelled(pid, labels)
         time.sleep(0.001)
 
 
-def _kill_if_marked(pid: int, mark: str) -> None:
+def _kill_if_labelled(pid: int, labels: Labels) -> None:
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     try:
-        if _has_mark(pid, mark):  # again: from now on the pid cannot pass to another process unnoticed
+        if labels.is_on(pid):  # again: from now on the pid cannot pass to another process unnoticed
             signal.pidfd_send_signal(process, signal.SIGKILL)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return
     finally:
         os.close(process)

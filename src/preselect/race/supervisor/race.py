@@ -6,21 +6,23 @@ Answers are verified one at a time, in the order of `_pick_first`, while the oth
 from __future__ import annotations
 
 import os
-import resource
 import select
 import sys
 import time
 
-from .children import MEGABYTE, VERIFIER, Children, Gate, Launcher, kill_with_groups
-from .messages import ClientGoneError, emit, from_line, receive
-from .processes import get_signal_name
+from .children import MEGABYTE, Children, Gate, Launcher, kill_with_groups
+from .files import open_regular, read_at_most
+from .labels import VERIFIER, Labels
+from .messages import ClientGoneError, Connection
+from .processes import get_signal_name, hold_more_than
 from .racer import NAMESPACE, Limits, Racer, Status
+from .system import hide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, BinaryIO
 else:
     import _signal as signal
 
@@ -45,10 +47,13 @@ class _Run:
         if racer.pattern is not None:
             import re  # noqa: F401  # so that the import does not take time from the race
 
-    def is_answer(self, code: int, output: str) -> bool:
-        """Whether this exit code and output file are an answer; TimeoutError if matching the pattern takes too long."""
+    def is_answer(self, code: int, output: BinaryIO, most: int) -> bool:
+        """Whether this exit code and this output, of at most so many bytes, are an answer.
+
+        TimeoutError if matching the pattern takes too long.
+        """
         pattern = self.racer.pattern
-        return code in self.racer.exit_codes if pattern is None else _matches(pattern, output)
+        return code in self.racer.exit_codes if pattern is None else _matches(pattern, read_at_most(output, most))
 
     def report(self) -> dict[str, Any]:
         """Describe how the run stands, for the client."""
@@ -59,26 +64,28 @@ class _Run:
 class Race:
     """A race, from the start to the death of its last process."""
 
-    def __init__(self, specification: dict[str, Any], level: str) -> None:
-        self.level = level
+    def __init__(self, specification: dict[str, Any], connection: Connection, level: str) -> None:
+        self.connection, self.level = connection, level
         self.client: int = specification["client"]
         self.limits = Limits(**specification["limits"])
         self.order: list[int] = specification["order"]
         self.client_checks: bool = specification["client_checks"]
+        self.to_end: bool = specification["to_end"]  # whether an answer does not end the race
         racers = zip(specification["racers"], specification["lots"], strict=True)
         self.runs = [_Run(number, Racer(**racer), lot) for number, (racer, lot) in enumerate(racers)]
-        self.launcher = Launcher(specification["folder"], self.limits.output)
+        self.launcher = Launcher(specification["folder"], self.limits.output, Labels(specification["token"]))
+        self.launcher.nice = specification["nice"]
         self.poll = select.poll()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.client, select.POLLIN)
-        self.children = Children(self.launcher, self.poll, specification["token"], self._on_exit, len(self.runs))
+        self.children = Children(self.launcher, self.poll, self._on_exit, len(self.runs))
         self.verifying: _Run | None = None
+        self.verifier_error: str | None = None  # what the supervisor has killed it for
         self.winner: _Run | None = None
         self.tie = False
         self.infrastructure: str | None = None  # what went wrong for one racer that is not its own fault
         self.failure: str | None = None  # the same for the whole race
         self.start_time = self.deadline = self.next_sample = 0.0
-        self.received = b""
 
     def run(self) -> None:
         """Race, kill all processes, and report the result."""
@@ -104,12 +111,13 @@ class Race:
     # start
 
     def _start(self) -> None:
+        hide()  # otherwise racers could write to this process's pipes, and read the key to sign what they write
         gate = Gate()
         for number in self.order:
             self._launch(self.runs[number], gate)
         self.start_time = gate.open_for(len(self.runs))
         self.deadline = self.start_time + self.limits.seconds
-        emit({"event": "started", "level": self.level})
+        self.connection.emit({"event": "started", "level": self.level})
 
     def _launch(self, run: _Run, gate: Gate) -> None:
         files = self.launcher.create(f"{run.number}.out"), self.launcher.create(f"{run.number}.err")
@@ -137,9 +145,7 @@ class Race:
         return [*due, self.next_sample] if self.limits.memory is not None else due
 
     def _handle_messages(self) -> None:
-        *lines, self.received = (self.received + receive()).split(b"\n")
-        for line in lines:
-            message = from_line(line)
+        for message in self.connection.receive():
             if message.get("stop"):
                 raise ClientGoneError
             number, is_right, detail = message["verdict"]
@@ -178,20 +184,23 @@ class Race:
             self._judge_exit_code(run, code)
 
     def _judge_exit_code(self, run: _Run, code: int) -> None:
-        output = self._get_output_path(run)
+        most = self.launcher.max_bytes
         try:
-            is_full = os.path.getsize(output) >= self.launcher.max_bytes
-            is_answer = run.is_answer(code, output)
+            with open_regular(self._get_output_path(run)) as output:
+                is_full = os.fstat(output.fileno()).st_size >= most
+                is_answer = run.is_answer(code, output, most)
         except TimeoutError:
             self._fail(run, f"matching the pattern {run.racer.pattern} took more than {_PATTERN_SECONDS:g} s")
-        except OSError as error:
-            self._fail(run, f"cannot read the output: {error}")
+        except OSError:
+            self._end(run, Status.NO_ANSWER, f"exit code {code}, but its output file was removed or replaced")
         else:
             if is_answer and is_full:
                 self._end(run, Status.CRASHED, f"answered, but {self._describe_full_output()} and may be cut off")
+            elif is_answer and self.to_end:
+                self._end(run, Status.FINISHED)
             elif is_answer:
                 run.has_answered = True
-                emit({"event": "answered", "number": run.number, "seconds": run.seconds})
+                self.connection.emit({"event": "answered", "number": run.number, "seconds": run.seconds})
             else:
                 reason = f"exit code {code}" + (f"; {self._describe_full_output()}" if is_full else "")
                 self._end(run, Status.NO_ANSWER, reason)
@@ -208,17 +217,25 @@ class Race:
         start = time.monotonic()
         if self.limits.memory is None or start < self.next_sample:
             return
-        for run, processes in zip(self.runs, self.children.find_by_racer(), strict=True):
-            pages = sum(process[3] for process in processes.values())
-            is_over = pages * resource.getpagesize() > self.limits.memory * MEGABYTE
-            if is_over and run.is_running and run.status is None:
-                run.seconds = start - self.start_time
-                self._end(run, Status.MEMORY, f"held more than {self.limits.memory:g} MB")
-            if is_over or run.status == Status.MEMORY:
+        over = [run.number for run in self.runs if run.status == Status.MEMORY]
+        for owner, processes in self.children.find_by_owner().items():
+            is_over = hold_more_than(processes, self.limits.memory * MEGABYTE)
+            if is_over:
+                self._note_excess(owner, start)
+            if is_over or owner in over:
                 kill_with_groups(processes)
         # scanning /proc takes long on a machine with many processes; it may take 5 % of the time
         now = time.monotonic()
         self.next_sample = now + max(_SAMPLE_SECONDS, 20 * (now - start))
+
+    def _note_excess(self, owner: int | None, now: float) -> None:
+        """Note that a racer or the verifier holds too much; processes of unknown origin only die of it."""
+        excess = f"held more than {self.limits.memory:g} MB"
+        if owner == VERIFIER:
+            self.verifier_error = excess
+        elif owner is not None and self.runs[owner].is_running and self.runs[owner].status is None:
+            self.runs[owner].seconds = now - self.start_time
+            self._end(self.runs[owner], Status.MEMORY, excess)
 
     # decide
 
@@ -238,7 +255,7 @@ class Race:
             self._start_verifier(run, run.racer.verifier)
         elif self.client_checks:
             self.verifying = run
-            emit({"event": "verify", "number": run.number, "exit_code": run.exit_code})
+            self.connection.emit({"event": "verify", "number": run.number, "exit_code": run.exit_code})
         else:
             self._win(run)
 
@@ -249,17 +266,17 @@ class Race:
     def _start_verifier(self, run: _Run, verifier: Sequence[str]) -> None:
         command = [argument.replace("{output}", self._get_output_path(run)) for argument in verifier]
         output = self.launcher.create(f"{run.number}.verifier")
-        self.verifying = run
+        self.verifying, self.verifier_error = run, None
         self.children.start(VERIFIER, command, run.racer.environment, (output, os.dup(output)))
 
     def _handle_verifier_exit(self, code: int) -> None:
         run = self.verifying
         if run is None:
             return
-        start_error = self.launcher.get_start_error(VERIFIER)
-        if start_error is not None or code < 0:
+        error = self.launcher.get_start_error(VERIFIER) or self.verifier_error
+        if error is not None or code < 0:
             self.verifying = None
-            self._fail(run, f"the verifier failed: {start_error or get_signal_name(-code)}")
+            self._fail(run, f"the verifier failed: {error or get_signal_name(-code)}")
             return
         line = _read_last_line(self.launcher.get_path(f"{run.number}.verifier"))
         self._accept_verdict(code == 0, f"the verifier exited with {code}{line and ': '}{line}")
@@ -275,7 +292,7 @@ class Race:
 
     def _end(self, run: _Run, status: str, detail: str = "") -> None:
         run.status, run.detail = status, detail
-        emit({"event": "finished", **run.report()})
+        self.connection.emit({"event": "finished", **run.report()})
 
     def _fail(self, run: _Run, reason: str) -> None:
         self.infrastructure = reason
@@ -303,7 +320,7 @@ class Race:
 
     def _report(self) -> None:
         seconds = time.monotonic() - self.start_time if self.start_time else 0.0
-        emit({
+        self.connection.emit({
             "event": "done",
             "winner": None if self.winner is None else self.winner.number,
             "tie": self.tie,
@@ -323,11 +340,10 @@ def _pick_first(answered: Sequence[_Run]) -> tuple[_Run, bool]:
     return min(together, key=lambda run: (run.cpu_seconds, run.lot)), len(together) > 1
 
 
-def _matches(pattern: str, path: str) -> bool:
+def _matches(pattern: str, output: bytes) -> bool:
     import re
 
-    with open(path, "rb") as file:
-        text = file.read().decode(errors="replace")
+    text = output.decode(errors="replace")
     signal.signal(signal.SIGALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, _PATTERN_SECONDS)
     try:
@@ -341,11 +357,11 @@ def _raise_timeout(*_: object) -> None:
 
 
 def _read_last_line(path: str) -> str:
-    """Return the last line of a file that is not blank; an empty string if the file is gone."""
+    """Return the last line of a file that is not blank; an empty string if the file no longer exists."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - 1000))
-            lines = file.read().decode(errors="replace").split("\n")
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 1000))
+            lines = read_at_most(file, 1000).decode(errors="replace").split("\n")
     except OSError:
         return ""
     return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "")

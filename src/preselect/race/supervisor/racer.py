@@ -20,6 +20,8 @@ class Status:
     """
 
     WON = "won"
+    FINISHED = "finished"
+    BEHIND = "behind"
     KILLED = "killed"
     FINISHED_LATE = "finished late"
     WRONG_ANSWER = "wrong answer"
@@ -30,7 +32,7 @@ class Status:
     NOT_STARTED = "not started"
     INFRASTRUCTURE_ERROR = "infrastructure error"
 
-    BEATEN = (KILLED, FINISHED_LATE)
+    BEATEN = (KILLED, FINISHED_LATE, BEHIND)
     FAILED = (TIMEOUT, MEMORY, CRASHED, WRONG_ANSWER, NO_ANSWER)
     NOT_RACED = (NOT_STARTED, INFRASTRUCTURE_ERROR)
 

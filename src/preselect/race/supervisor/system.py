@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_CAP_SYS_PTRACE = 19
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x00020000, 0x10000000, 0x20000000
 _MS_NOSUID_NODEV_NOEXEC, _MS_REC_SLAVE = 2 | 4 | 8, 0x4000 | 0x80000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -23,6 +24,24 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def hide() -> None:
+    """Keep the memory and the open files of this process from others of the same user, as /proc would show them."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def give_up_privileges() -> None:
+    """Never gain privileges by a setuid program, and as root do without the one to look into other processes."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(_CAP_SYS_PTRACE), 0, 0, 0)  # only root has it, and may drop it
+
+
+def reset_signals() -> None:
+    """Handle all signals by default and block none: a program inherits what its caller ignores or blocks."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def die_with_parent(parent: int) -> None:
     """Make this process die when its parent, a process of the same namespace, does; now if that is dead already."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -31,7 +50,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Make this process die with the one behind the pidfd `parent`, whose pid another namespace does not show."""
+    """Make this process die with the process of the pidfd `parent`, whose pid may be invisible in this namespace."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()
     poll.register(parent, select.POLLIN)

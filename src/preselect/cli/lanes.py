@@ -1,0 +1,76 @@
+"""Work on several items at once: each lane is a thread that works on one item after the other."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def work_in_lanes(items: Iterable[T], work: Callable[[T], object], lanes: int, stop: Callable[[], object]) -> None:
+    """Call `work` with each item, at most `lanes` of them at a time; with one lane, in this thread.
+
+    If a call fails, or on Ctrl-C, no further item is taken and `stop` is called, which has to end the calls that are
+    going on. The error is raised when they have ended.
+
+    Parameters
+    ----------
+    items : iterable
+        What to work on; an item is taken when a lane is free, and to wait for it may take long.
+    work : callable
+        Called with an item.
+    lanes : int
+        How many calls there may be at a time.
+    stop : callable
+        Ends the calls that are going on.
+    """
+    if lanes == 1:
+        for item in items:
+            work(item)
+    else:
+        _Lanes(work, lanes).run(items, stop)
+
+
+class _Lanes(Generic[T]):
+    def __init__(self, work: Callable[[T], object], lanes: int) -> None:
+        self.work, self.lanes = work, lanes
+        self.threads, self.free = ThreadPoolExecutor(lanes), threading.Semaphore(lanes)
+        self.ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        self.is_over = False
+
+    def run(self, items: Iterable[T], stop: Callable[[], object]) -> None:
+        # items are taken in a thread of their own, which nobody waits for: the next one may never come
+        threading.Thread(target=self._feed, args=(items,), daemon=True).start()
+        try:
+            error = self.ended.get()
+            if error is not None:
+                raise error
+        except BaseException:
+            self.is_over = True
+            stop()
+            raise
+        finally:
+            self.threads.shutdown()
+
+    def _feed(self, items: Iterable[T]) -> None:
+        try:
+            for item in items:
+                self.free.acquire()
+                if self.is_over:
+                    return
+                self.threads.submit(self._do, item)
+            for _ in range(self.lanes):
+                self.free.acquire()
+            self.ended.put(None)
+        except BaseException as error:
+            self.ended.put(error)
+
+    def _do(self, item: T) -> None:
+        try:
+            self.work(item)
+        except BaseException as error:
+            self.ended.put(error)
+        finally:
+            self.free.release()

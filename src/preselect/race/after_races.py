@@ -1,0 +1,183 @@
+"""After-races: when the answer is out, arms that were not chosen race against the time of the winner.
+
+They run at low priority, k at a time, each group until the first of them answers or the time of the best arm so far has
+passed. So everybody who has run, chosen or not, is behind the best arm: what is learnt is one race of all of them, with
+its winner and time. The racers that lost are not run any further, since they are behind the winner already.
+
+An after-race has a thread of its own. It ends when its arms have run, or at once when a race begins in its place; the
+group that is running then counts for nothing.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from preselect.errors import PreselectError, StoppedError
+from preselect.race.job import Job, own_folder
+from preselect.race.learning import Learning
+from preselect.race.result import RaceResult, SupervisionResult
+from preselect.race.supervision import Supervision
+
+_LEAST_SECONDS = 0.05  # of a race; starting the racers takes about as long
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Findings:
+    """What an after-race has found so far.
+
+    Parameters
+    ----------
+    winner : str or None
+        The best arm of the race and of the after-race.
+    seconds : float
+        Its time; the time of the race if there is none.
+    also : list of str
+        The arms that are known to be behind it, or are it, and were not chosen.
+    arms : dict
+        By name: how each arm ended, and how many seconds after the race it was started.
+    used : float
+        Time of cores that was used, in seconds.
+    is_stopped : bool
+        Whether it was ended from outside.
+    """
+
+    winner: str | None
+    seconds: float
+    also: list[str] = field(default_factory=list)
+    arms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    used: float = 0.0
+    is_stopped: bool = False
+
+    def add(self, started: float, ended: SupervisionResult) -> None:
+        """Add a group of arms that has raced."""
+        for one in ended.finishes:
+            kept = {key: getattr(one, key) for key in ("status", "seconds", "cpu_seconds", "detail")}
+            self.arms[one.name] = {"started": started, **kept}
+        self.used += sum(one.seconds for one in ended.finishes)
+        if ended.void is None:
+            self.also += [one.name for one in ended.finishes]
+            if ended.winner is not None:
+                self.winner, self.seconds = ended.winner, ended.seconds
+
+    def to_details(self) -> dict[str, Any]:
+        """Return what the journal keeps of it besides the outcome."""
+        kept = ("winner", "seconds", "used", "is_stopped", "arms")
+        return {key: getattr(self, key) for key in kept}
+
+
+class AfterRace:
+    """One after-race, in a thread.
+
+    Parameters
+    ----------
+    job : Job
+        The race that is over.
+    result : RaceResult
+        How it ended.
+    arms : sequence of str
+        Those that have not raced, most instructive first.
+    folder : Path
+        Where their files are, in folders of their own.
+    on_end : callable
+        Called in the thread when it has ended.
+    """
+
+    def __init__(
+        self, job: Job, result: RaceResult, arms: Sequence[str], folder: Path, on_end: Callable[["AfterRace"], None]
+    ) -> None:
+        self.job, self.result, self.on_end, self.folder = job, result, on_end, folder
+        self.groups = [tuple(arms[first : first + job.pool.k]) for first in range(0, len(arms), job.pool.k)]
+        self.reserved = len(arms) * find_time(job, result)
+        self._findings = Findings(result.winner, find_time(job, result))
+        self._lock = threading.Lock()
+        self._supervision: Supervision | None = None
+        self._began = self._group_began = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="after-race", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it at once; its processes die while the caller goes on."""
+        with self._lock:
+            if self._supervision is not None and not self._findings.is_stopped:
+                self._supervision.stop()
+                self._findings.used += (time.monotonic() - self._group_began) * len(self._supervision.racers)
+            self._findings.is_stopped = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether some of its processes may be alive."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Wait until it has ended, and all its processes are dead."""
+        self._thread.join()
+
+    def read_findings(self) -> Findings:
+        """Return what has been found so far."""
+        with self._lock:
+            found = self._findings
+            return replace(found, also=list(found.also), arms=dict(found.arms))
+
+    def _run(self) -> None:
+        try:
+            for group in self.groups:
+                self._race(group)
+        except StoppedError:
+            pass
+        except (PreselectError, OSError) as error:
+            _log.warning("an after-race failed: %s", error)
+        finally:
+            self.on_end(self)
+
+    def _race(self, group: tuple[str, ...]) -> None:
+        learning, seconds = self.job.pool.learning, self._findings.seconds
+        job = replace(self.job, arms=group, seconds=seconds, nice=learning.priority)
+        with own_folder(self.folder, f"{job.number}-after") as folder:
+            ended = self._register(job.prepare(folder)).run()
+        with self._lock:
+            self._supervision, started = None, self._group_began - self._began
+            if not self._findings.is_stopped:  # otherwise the outcome may have been told already
+                self._findings.add(started, ended)
+
+    def _register(self, supervision: Supervision) -> Supervision:
+        with self._lock:
+            if self._findings.is_stopped:
+                raise StoppedError("the after-race was stopped")
+            self._supervision, self._group_began = supervision, time.monotonic()
+        return supervision
+
+
+class Budget:
+    """How much after-races may use: a share of what the races of a RaceSession have used so far.
+
+    Parameters
+    ----------
+    learning : Learning
+        What the pool says.
+    """
+
+    def __init__(self, learning: Learning) -> None:
+        self.learning = learning
+        self.left = 0.0  # seconds of cores
+
+    def earn(self, result: RaceResult) -> None:
+        """Count a race."""
+        self.left += self.learning.budget * sum(finish.seconds for finish in result.finishes)
+
+    def count_arms(self, seconds: float) -> int:
+        """Count the arms that may run for so many seconds each; none for less than starting takes."""
+        return int(self.left / seconds + 1e-9) if seconds >= _LEAST_SECONDS else 0
+
+
+def find_time(job: Job, result: RaceResult) -> float:
+    """Return how long arms have to be beaten: the time of the winner, or the limit if there is none."""
+    return job.pool.limits.seconds if result.winner is None else result.seconds

@@ -1,0 +1,97 @@
+"""A race as a value: what there is to run, on this machine or on another one."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from preselect.files import make_private_folder
+from preselect.race.answers import make_answer_check
+from preselect.race.event_loop import Waiter
+from preselect.race.instance_features import Instance
+from preselect.race.pool import Pool
+from preselect.race.result import SupervisionResult
+from preselect.race.supervision import Supervision, Watch
+from preselect.race.values import rank_by_value
+
+
+@dataclass(frozen=True)
+class Job:
+    """Arms of a pool that race on an instance.
+
+    Parameters
+    ----------
+    pool : Pool
+        The pool.
+    instance : Instance
+        What they race on.
+    arms : tuple of str
+        Their names.
+    number : int
+        The number of the decision; with the seed of the pool it makes the seeds of the racers.
+    level : str, optional
+        How processes are contained; by default in the best way that the machine allows.
+    seconds : float, optional
+        When the race ends without a winner; by default at the limit of the pool. The arms are told that limit anyway.
+    nice : int, default 0
+        How far the racers step back for other processes, from 0 to 19.
+    """
+
+    pool: Pool
+    instance: Instance
+    arms: tuple[str, ...]
+    number: int
+    level: str | None = None
+    seconds: float | None = None
+    nice: int = 0
+
+    def prepare(self, folder: Path, watch: Watch | None = None) -> Supervision:
+        """Make the arms ready to race, with their files in a folder."""
+        pool = self.pool
+        seed, *seeds = np.random.SeedSequence((pool.seed, self.number)).generate_state(1 + len(self.arms)) >> 1
+        names = zip(self.arms, seeds, strict=True)
+        return Supervision(
+            [pool.make_racer(name, self.instance.path, int(own)) for name, own in names],
+            pool.limits if self.seconds is None else pool.shorten(self.seconds).limits,
+            folder=folder,
+            seed=int(seed),
+            check=make_answer_check(pool, self.instance),
+            watch=watch,
+            level=self.level,
+            to_end=pool.better is not None,
+            nice=self.nice,
+        )
+
+    async def judge(self, ended: SupervisionResult, waiter: Waiter) -> SupervisionResult:
+        """Return how the race ended, by the values of the answers if the pool has such; their files are still there."""
+        if self.pool.better is None:
+            return ended
+        return await rank_by_value(ended, self.pool, self.instance.path, waiter, level=self.level)
+
+
+@contextmanager
+def own_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Give a race a folder for its files, and remove it afterwards; the parent goes with its last folder."""
+    folder = parent / name
+    while not _make_folder(folder):
+        pass
+    try:
+        yield folder
+    finally:
+        with suppress(RecursionError):  # folders within folders that a racer has left
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            parent.rmdir()
+
+
+def _make_folder(folder: Path) -> bool:
+    """Make a private folder in a private one; False if another race removed the outer one at the same moment."""
+    try:
+        make_private_folder(folder.parent)
+        folder.mkdir(0o700, exist_ok=True)
+    except FileNotFoundError:
+        return False
+    return True
