@@ -1,0 +1,100 @@
+"""What the service needs from the part that keeps the preselectors: a protocol that the app awaits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Protocol, TypeVar
+
+from preselect.named.values import Values
+from preselect.preselector import Preselector
+from preselect.serve.answers import Moment
+from preselect.serve.schemas import (
+    ArmTerms,
+    Decision,
+    Description,
+    Ending,
+    NewDecision,
+    NewOutcome,
+    NewPreselector,
+    NumberedOutcome,
+    Result,
+    Rounds,
+    Update,
+    Weights,
+)
+from preselect.store import Record
+
+_Result = TypeVar("_Result")
+
+
+class Backend(Protocol):
+    """Keeps preselectors by name, decides and learns; what it has returned is durable.
+
+    Bodies fit their schemas and the limits of the service; whether they fit the preselector is the backend's to say.
+    Every call may raise: InputError if the arguments cannot be used (422), NotFoundError (404), ConflictError (409),
+    ExpiredError (410), OverloadedError (503, nothing has happened) and JournalError (503, the storage failed: the
+    caller may try again).
+
+    `within` is the preselector to which the caller's key is bound, None if to none: decisions of others are not found.
+    """
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether another process writes, and nothing can be changed here."""
+
+    async def start(self) -> None:
+        """Open what is stored and replay it; the service is ready when this returns."""
+
+    async def create(self, name: str, new: NewPreselector) -> tuple[Description, bool]:
+        """Make a preselector, and say whether it is new. The same again is not; another one is a conflict."""
+
+    async def describe(self, name: str) -> Description:
+        """Describe a preselector."""
+
+    async def describe_all(self) -> list[Description]:
+        """Describe all preselectors, by name."""
+
+    async def put_arm(self, name: str, arm: str, terms: ArmTerms) -> tuple[Description, bool]:
+        """Let an arm join, or change it; say whether it is new."""
+
+    async def retire_arm(self, name: str, arm: str) -> None:
+        """Let an arm leave."""
+
+    async def decide(self, name: str, new: NewDecision) -> tuple[Decision, bool]:
+        """Choose, and say whether the decision is new. The same `request_id` again gives the same decision.
+
+        A request of the same `request_id` that asks for something else is a conflict.
+        """
+
+    async def find_decision(self, id: str, within: str | None, explain: bool) -> Decision:
+        """Find a decision, with its outcome and, if wanted and its arms are still there, an explanation."""
+
+    async def tell(self, id: str, outcome: NewOutcome, within: str | None) -> Ending:
+        """Learn from an outcome. The same again changes nothing; another one is a conflict."""
+
+    async def tell_many(self, outcomes: Sequence[NumberedOutcome], within: str | None) -> list[Result]:
+        """Learn from several outcomes, in one commit; each has its own result."""
+
+    async def weights(self, name: str, context: Values | None) -> Weights:
+        """Estimate all arms in a context; without one, nothing is known about it."""
+
+    async def rounds(self, name: str, after: int, limit: int) -> Rounds:
+        """Read a page of rounds, in the order of their decisions, that come after a number."""
+
+    async def history(self, name: str, after: int, limit: int) -> Sequence[Moment | Record]:
+        """Read at most so many durable events, in order, that come after a number."""
+
+    async def inspect(self, name: str, read: Callable[[Preselector], _Result]) -> _Result:
+        """Return what a function reads of a preselector as it is now; it changes nothing, and is quick."""
+
+    def subscribe(self, name: str, after: int | None) -> AsyncIterator[Update]:
+        """Return updates about a preselector: the first at once, then at most two a second, when there is news.
+
+        With `after`, the number of the last update that was seen, the first has the rounds since then.
+        """
+
+    async def is_ready(self) -> bool:
+        """Whether replay has finished and the storage can be written; tries to write if that failed before."""
+
+    async def close(self) -> None:
+        """Answer what has been accepted, then close."""

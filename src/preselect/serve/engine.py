@@ -1,0 +1,89 @@
+"""What the writer thread calls: preselectors by name, without a thought of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from preselect.named.values import Values
+from preselect.preselector import Preselector
+from preselect.serve.answers import Moment
+from preselect.serve.schemas import (
+    ArmTerms,
+    Decision,
+    Description,
+    Ending,
+    NewDecision,
+    NewOutcome,
+    NewPreselector,
+    NumberedOutcome,
+    Result,
+    Rounds,
+    Update,
+    Weights,
+)
+from preselect.store import Record
+
+
+class Engine(Protocol):
+    """The calls of a Backend for one thread. Steps within a `batch` are durable when it ends, or none of them is."""
+
+    is_read_only: bool
+
+    def start(self) -> None:
+        """Open what is stored and replay it."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Collect steps for one commit; a JournalError at its end if that fails, and then none of them has happened."""
+
+    def create(self, name: str, new: NewPreselector) -> tuple[Description, bool]:
+        """See Backend."""
+
+    def describe(self, name: str) -> Description:
+        """See Backend."""
+
+    def describe_all(self) -> list[Description]:
+        """See Backend."""
+
+    def put_arm(self, name: str, arm: str, terms: ArmTerms) -> tuple[Description, bool]:
+        """See Backend."""
+
+    def retire_arm(self, name: str, arm: str) -> None:
+        """See Backend."""
+
+    def decide(self, name: str, new: NewDecision) -> tuple[Decision, bool]:
+        """See Backend."""
+
+    def find_decision(self, id: str, within: str | None, explain: bool) -> Decision:
+        """See Backend."""
+
+    def tell(self, id: str, outcome: NewOutcome, within: str | None) -> Ending:
+        """See Backend."""
+
+    def tell_many(self, outcomes: Sequence[NumberedOutcome], within: str | None) -> list[Result]:
+        """See Backend."""
+
+    def weights(self, name: str, context: Values | None) -> Weights:
+        """See Backend."""
+
+    def rounds(self, name: str, after: int, limit: int) -> Rounds:
+        """See Backend."""
+
+    def history(self, name: str, after: int, limit: int) -> Sequence[Moment | Record]:
+        """See Backend."""
+
+    def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
+        """See Backend."""
+
+    def update(self, name: str, after: int | None) -> Update:
+        """Return the counts of a preselector, and its newest rounds after a number."""
+
+    def expire_due(self) -> int:
+        """Expire the decisions that are due, and return how many; a step of a batch."""
+
+    def check(self) -> None:
+        """Write something that changes nothing; a JournalError if the storage cannot be written."""
+
+    def close(self) -> None:
+        """Close what is stored."""

@@ -1,0 +1,99 @@
+"""The process: sockets, signals, connections that stay open, and a stop that answers what was accepted."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from preselect.serve.app import Service
+from preselect.serve.schemas import PROBLEM, Problem
+
+_TICKS = 10  # uvicorn's ticks per second
+_SWEEP = 5 * _TICKS
+_MOST_FILES = 1 << 20
+_GRACE = 30  # seconds to finish what was accepted
+
+
+def run(service: Service, host: str, port: int, *, patience: float, announce: Callable[[str], None]) -> None:
+    """Serve until a signal says stop; then answer what was accepted. Raises what kept the backend from starting."""
+    _raise_limit()
+    config = uvicorn.Config(
+        service,
+        host=host,
+        port=port,
+        http=_Protocol,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=int(patience) + 1,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    _Server(config, service, patience, announce).run()
+    if service.failure is not None:
+        raise service.failure
+
+
+class _Protocol(HttpToolsProtocol):
+    """Answers what is not HTTP with a problem document, too."""
+
+    def send_400_response(self, msg: str) -> None:
+        content = msgspec.json.encode(Problem(HTTPStatus(400).phrase, 400, f"this is not HTTP: {msg}"))
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(content)}\r\n"
+        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + content)
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self, config: uvicorn.Config, service: Service, patience: float, announce: Callable[[str], None]
+    ) -> None:
+        super().__init__(config)
+        self._service, self._patience, self._announce = service, patience, announce
+        self._idle: WeakKeyDictionary[Any, tuple[Any, int]] = WeakKeyDictionary()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            found = self.servers[0].sockets[0].getsockname()
+            host = f"[{found[0]}]" if ":" in found[0] else found[0]
+            self._announce(f"http://{host}:{found[1]}")
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _SWEEP == 0:
+            self._sweep(counter)
+        return await super().on_tick(counter) or self._service.failure is not None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.end_streams()
+        await super().shutdown(sockets)
+
+    def _sweep(self, counter: int) -> None:
+        """Close connections on which no complete request has arrived for a while: clients that are slow or gone."""
+        for connection in list(self.server_state.connections):
+            cycle = getattr(connection, "cycle", None)
+            if cycle is not None and not cycle.response_complete:
+                self._idle.pop(connection, None)
+                continue
+            last, since = self._idle.get(connection, (cycle, counter))
+            since = since if last is cycle else counter
+            self._idle[connection] = cycle, since
+            if counter - since > 2 * self._patience * _TICKS:
+                connection.transport.close()
+
+
+def _raise_limit() -> None:
+    """Allow as many open connections as the system does."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
