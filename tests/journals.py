@@ -4,6 +4,7 @@ import hashlib
 import math
 import random
 import sqlite3
+import zlib
 
 import pytest
 from click.testing import CliRunner
@@ -12,10 +13,11 @@ from preselect import NoWinner, Preselector, Void
 from preselect.cli.main import preselect as command
 from preselect.errors import JournalError
 from preselect.store import Journal, Learner
-from preselect.store import journal as journals
+from preselect.store.record import make_digest
+from preselect.store.storage import MAIN, Row
 
 SOLVERS = {"cadical": {"cdcl": 1, "age": 5.0}, "saps": {"cdcl": 0, "age": 20.0}, "kissat": {"cdcl": 1, "age": None}}
-TRIGGERS = [f"{table}_refuses_{change}" for table in ("about", "events") for change in ("update", "delete")]
+TRIGGERS = [f"{table}_refuses_{change}" for table in ("journals", "events") for change in ("update", "delete")]
 
 
 def make_preselector(policy="newton"):
@@ -55,15 +57,18 @@ def change(path, *statements, triggers=TRIGGERS, chained=False):
         assert connection.execute(statement).rowcount, statement
     if chained:
         digest = hashlib.sha256(_genesis(connection)).digest()
-        for row in connection.execute("SELECT * FROM events ORDER BY number").fetchall():
-            digest = journals._digest(digest, *row[:-1])
-            connection.execute("UPDATE events SET digest = ? WHERE number = ?", (digest, row[0]))
+        for row in connection.execute("SELECT * FROM events ORDER BY id").fetchall():
+            digest = make_digest(digest, Row(MAIN, *row[2:]))
+            connection.execute("UPDATE events SET digest = ? WHERE id = ?", (digest, row[0]))
+        connection.create_function("fitting", 2, lambda digest, state: hashlib.sha256(digest + state).digest())
+        event = "SELECT events.digest FROM events WHERE number = after"
+        connection.execute(f"UPDATE snapshots SET digest = fitting(({event}), state) WHERE EXISTS ({event})")
     connection.commit()
     connection.close()
 
 
 def _genesis(connection):
-    return journals.zlib.decompress(connection.execute("SELECT value FROM about WHERE name = 'genesis'").fetchone()[0])
+    return zlib.decompress(connection.execute("SELECT genesis FROM journals").fetchone()[0])
 
 
 def run(*arguments, expect=0):
@@ -87,7 +92,7 @@ def collect_refusals(path):
 def list_events(path):
     """All events of a journal."""
     with Journal.read(path) as journal:
-        return list(journal.events())
+        return [record.row for record in journal.records()]
 
 
 def fill(path):

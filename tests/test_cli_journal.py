@@ -42,16 +42,44 @@ def test_show_counts_and_lists(written):
 
 
 def test_names_and_labels_may_be_anything(path):
-    name, label = "odd [red] \udc80;name", "line\nbreak [bold]\udcff.cnf"
+    name, label = "odd [red] \udc80;\x1b[2Jname", "line\nbreak [bold]\udcff.cnf"
     with Learner.open(path, make=lambda: Preselector([name], seed=0)) as learner:
         learner.learn(learner.select(k=1, label=label), ranking=[name], details={"seconds": math.inf})
-    assert "odd [red] \\udc80;name" in run("show", path).stdout
+    shown = run("show", path).stdout
+    assert "odd [red] \\udc80;\\x1b[2Jname" in shown
+    assert "\x1b[2J" not in shown
     (line,) = json.loads(run("show", path, "--format", "json").stdout)["last"]
     assert (line["label"], line["seconds"]) == (label, {"$number": "inf"})
     (row,) = csv.DictReader(io.StringIO(run("export", path).stdout))
     assert (row["label"], row["seconds"]) == ("line\nbreak [bold]\\udcff.cnf", "inf")
     assert decode(run("export", path, "--format", "jsonl").stdout)["details"] == {"seconds": math.inf}
     assert verify(path).equal
+
+
+def test_ties_and_nobody_are_recorded_shown_exported_and_replayed(path):
+    def make():
+        return Preselector(["a", "b", "c", "d"], nobody_may_win=True, seed=0)
+
+    with Learner.open(path, make=make) as learner:
+        eligible = ["a", "b", "c"]
+        learner.learn(learner.select(k=3, eligible=eligible), ranking=["c", ["b", "a"]])
+        learner.learn(learner.select(k=3, eligible=eligible), ratings={"a": 4, "b": 1, "c": 4})
+        learner.learn(learner.select(k=3, eligible=eligible), winner=None)
+        state = learner.preselector.to_bytes()
+    with Learner.open(path, make=make) as learner:
+        assert learner.preselector.to_bytes() == state
+    assert verify(path).equal
+    text = run("show", path).stdout
+    assert "c > a = b" in text or "c > b = a" in text
+    found = json.loads(run("show", path, "--format", "json", "--last", 3).stdout)
+    assert found["outcomes"] == {"ranking": 2, "no-winner": 1}
+    assert {arm["name"]: arm["wins"] for arm in found["arms"]} == {"a": 1, "b": 0, "c": 2, "d": 0}
+    rows = list(csv.DictReader(io.StringIO(run("export", path).stdout)))
+    places = [[sorted(place.split("=")) for place in row["ranking"].split(";")] for row in rows]
+    assert places == [[["c"], ["a", "b"]], [["a", "c"], ["b"]], [[""]]]
+    assert [row["winner"] for row in rows] == ["c", "", ""]
+    lines = [json.loads(line) for line in run("export", path, "--format", "jsonl").stdout.splitlines()]
+    assert [list(map(sorted, line["ranking"])) for line in lines] == [*places[:2], []]
 
 
 def test_export_gives_every_round(written, tmp_path):
@@ -127,7 +155,7 @@ def test_an_export_does_not_overwrite_files_of_others(written, content):
 def test_an_empty_journal_has_a_header_and_no_rounds(path):
     open_learner(path).close()
     assert run("export", path).stdout.startswith(
-        "number,time,label,chosen,outcome,winner,ranking,seconds,after,context.size"
+        "number,time,label,chosen,outcome,winner,ranking,seconds,after,also,context.size"
     )
     assert run("export", path, "--format", "jsonl").stdout == ""
     assert "0 decisions: no outcomes, 0 unfinished" in run("show", path).stdout
@@ -136,7 +164,7 @@ def test_an_empty_journal_has_a_header_and_no_rounds(path):
 
 def test_verify_says_whether_everything_is_reproduced(written, monkeypatch):
     result = run("verify", written)
-    assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshots" in result.stdout
+    assert "bit for bit: 12 events, 6 decisions, 5 outcomes, 1 snapshot" in result.stdout
     assert result.stderr == ""
     monkeypatch.setattr("preselect.cli.progress._PATIENCE", 0.0)
     assert run("verify", written).stderr.splitlines()[-1] == "12 of 12 events"

@@ -1,13 +1,11 @@
 """Past rounds, as summaries and reports read them from a journal."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from preselect import NoWinner, Preselector, Void
-from preselect.errors import JournalError
-from preselect.store import Journal, Learner, Round, count_rounds, read_rounds
+from preselect import InputError, NoWinner, Preselector, Void
+from preselect.errors import ConflictError, JournalError
+from preselect.store import Journal, Learner, Record, Round, count_rounds, read_counts, read_rounds, verify
 
 
 @pytest.fixture
@@ -33,7 +31,7 @@ def test_rounds_have_their_decisions_and_outcomes(path):
     assert [one.after for one in rounds] == [0.25, None, None, None, None]
     assert [dict(one.details) for one in rounds] == [{"seconds": 5.0}, {}, {}, {"reason": "lost"}, {}]
     assert all(set(one.chosen) == {"a", "b"} for one in rounds)
-    assert rounds[0].utilities == tuple(np.subtract(first.body["scores"], first.body["widths"]))
+    assert rounds[0].utilities == tuple(np.subtract(first.event.scores, first.event.widths))
     assert all(one.decided <= (one.ended or one.decided) for one in rounds)
     assert rounds[4].ended is None
 
@@ -56,7 +54,53 @@ def test_rounds_after_an_event_leave_out_earlier_decisions_and_their_late_outcom
 
 def test_a_decision_that_is_not_complete_is_damaged(path):
     with Journal.read(path) as journal:
-        event = next(journal.rounds())[0]
-    damaged = replace(event, text=event.text.replace('"widths": [', '"widths": [1.0, '))
-    with pytest.raises(JournalError, match="is damaged: it is not a complete decision"):
-        Round.of(damaged)
+        row = next(journal.rounds())[0].row
+    for damaged in (row._replace(block=row.block + bytes(8)), row._replace(text=row.text.replace('"k":2', '"k":"2"'))):
+        with pytest.raises(JournalError, match="event 1 is damaged: its body does not fit an event of kind 'decision'"):
+            Round.of(Record(damaged))
+
+
+def test_arms_that_competed_besides_are_recorded_counted_and_replayed(tmp_path):
+    place = tmp_path / "some.journal"
+    with Learner.open(place, make=lambda: Preselector(["a", "b", "c", "d"], nobody_may_win=True, seed=0)) as learner:
+        entry = learner.select(k=2, eligible=["a", "b"])
+        for also, message in ((["a"], "also has 'a', chosen already"), (["z"], "there is no arm 'z'")):
+            with pytest.raises(InputError, match=message):
+                learner.learn(entry, winner="a", also=also)
+        assert learner.learn(entry, winner="c", after=0.5, also=iter(["d", "c"]))
+        assert not learner.learn(entry, winner="c", after=0.5, also=["d", "c"])
+        with pytest.raises(ConflictError):
+            learner.learn(entry, winner="c", after=0.5, also=["c"])
+        learner.learn(learner.select(k=2, eligible=["a", "b"]), winner=None, after=1.0, also=["d"])
+        learner.learn(learner.select(k=2, eligible=["a", "b"]), ranking=["d", ["a", "b"]], also=["d"])
+        learner.learn(learner.select(k=2, eligible=["a", "b"]), winner="b")
+        learnt = learner.preselector.to_bytes()
+    direct = Preselector(["a", "b", "c", "d"], nobody_may_win=True, seed=0)
+    for told in (
+        {"winner": "c", "after": 0.5, "also": ["d", "c"]},
+        {"winner": None, "after": 1.0, "also": ["d"]},
+        {"ranking": ["d", ["a", "b"]], "also": ["d"]},
+        {"winner": "b"},
+    ):
+        direct.learn(direct.select(k=2, eligible=["a", "b"]), **told)
+    assert direct.to_bytes() == learnt
+    with Learner.open(place, make=lambda: Preselector(["a"]), compare=False) as again:
+        assert again.preselector.to_bytes() == learnt
+    assert verify(place).equal
+    with Journal.read(place) as journal:
+        rounds, counts = read_rounds(journal), read_counts(journal)
+        texts = [record.row.text for record in journal.records() if record.kind == "outcome"]
+    assert [one.also for one in rounds] == [("d", "c"), ("d",), ("d",), ()]
+    assert counts == count_rounds(rounds)
+    assert counts.plays == {"a": 4, "b": 4, "c": 1, "d": 3}
+    assert counts.wins == {"c": 1, "d": 1, "b": 1}
+    assert texts[3] == '{"v":2,"kind":"winner","names":["b"]}'
+
+
+def test_a_journal_with_arms_besides_that_are_not_names_is_damaged(path):
+    with Journal.read(path) as journal:
+        row = next(journal.rounds())[1].row
+    for also in ('["a","a"]', "[1]", "3"):
+        damaged = Record(row._replace(text=row.text.replace('"after"', f'"also":{also},"after"')))
+        with pytest.raises(JournalError, match="does not fit an event of kind 'outcome'"):
+            _ = damaged.event

@@ -9,7 +9,7 @@ import pytest
 from journals import change, collect_refusals, fill, list_events, make_preselector, open_learner, play
 
 from preselect.errors import JournalError
-from preselect.store import Journal, Learner, database, verify
+from preselect.store import Journal, Learner, journal, verify
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(path, kills):
     assert run.returncode == 0, run.stderr
     acknowledged = [line.split() for line in json.loads(run.stdout)]
     with Journal.read(path) as journal:
-        events = list(journal.events())
+        events = [record.row for record in journal.records()]
     decisions = {event.number for event in events if event.kind == "decision"}
     outcomes = [event.decision for event in events if event.kind == "outcome"]
     assert {int(number) for kind, number in acknowledged if kind == "decision"} <= decisions
@@ -93,7 +93,7 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(path, kills):
     assert kills // 2 <= len(acknowledged) <= len(events) <= len(acknowledged) + kills
     found = verify(path)
     assert found.equal, found.difference
-    with Learner.open(path, make=make_preselector) as learner:
+    with Learner.open(path, make=make_preselector, compare=False) as learner:
         assert len(learner.unfinished()) == len(decisions) - len(outcomes)
     assert verify(path).equal
 
@@ -117,20 +117,24 @@ def test_truncated_and_overwritten_files_are_refused_or_found(path):
     assert noticed > 10
 
 
+ONE = "x'000000000000f03f'"  # 1.0
+FIRST, LAST = "substr(numbers, 9)", "substr(numbers, 1, length(numbers) - 8)"  # all numbers but the first, or the last
+
+
 @pytest.mark.parametrize("chained", [False, True])
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        ("UPDATE events SET body = json_set(body, '$.context.size', 7.0) WHERE number = 12", "decision 12"),
-        ("UPDATE events SET body = json_set(body, '$.context.ratio', 9.0) WHERE number = 5", "decision 5 (2.cnf)"),
-        ("UPDATE events SET body = json_set(body, '$.scores[0]', 0.5) WHERE number = 5", "scores was [0.5, "),
+        (f"UPDATE events SET numbers = CAST({LAST} || {ONE} AS BLOB) WHERE number = 12", "decision 12"),
+        (f"UPDATE events SET numbers = CAST({LAST} || {ONE} AS BLOB) WHERE number = 5", "decision 5 (2.cnf)"),
+        (f"UPDATE events SET numbers = CAST({ONE} || {FIRST} AS BLOB) WHERE number = 5", "scores was [1.0, "),
         ("UPDATE events SET body = json_set(body, '$.chosen[0]', 'x') WHERE number = 3", "chosen was ['x', "),
-        ("UPDATE events SET numbers = (SELECT numbers FROM events WHERE number = 1) WHERE number = 3", "features"),
+        ("UPDATE events SET numbers = (SELECT numbers FROM events WHERE number = 1) WHERE number = 3", "decision 3"),
         ("UPDATE events SET numbers = x'00' WHERE number = 3", "event 3 is damaged"),
         ("UPDATE events SET body = '{}' WHERE number = 2", "event 2 is damaged"),
         ("UPDATE events SET body = 'x' WHERE number = 2", "event 2 is damaged"),
         ("UPDATE events SET body = json_set(body, '$.kind', 'void', '$.names', json('[]')) WHERE number = 2", "deci"),
-        ("UPDATE events SET body = json_set(body, '$.names[0]', 'x') WHERE number = 2", "event 2 of "),
+        ("UPDATE events SET body = json_set(body, '$.names[0]', 'x') WHERE number = 2", "event 2 cannot be"),
         ("UPDATE events SET body = json_set(body, '$.features.cdcl', 0) WHERE number = 7", "decision 8"),
         ("DELETE FROM events WHERE number = 4", "event 4 is missing"),
         ("DELETE FROM events WHERE number = 12", "a snapshot after event 12, but the last event is 11"),
@@ -151,7 +155,7 @@ def test_changes_without_effect_are_found_by_their_digest(written):
 
 def test_a_change_that_carries_its_own_digest_is_found_by_the_next_event(written):
     with Journal.read(written) as journal:
-        digests = {event.number: event.digest.hex() for event in journal.events(after=5)}
+        digests = {record.number: record.row.digest.hex() for record in journal.records(after=5)}
     change(written, "UPDATE events SET body = json_set(body, '$.label', 'x') WHERE number = 5", chained=True)
     assert verify(written).equal
     restored = [f"UPDATE events SET digest = x'{digest}' WHERE number = {number}" for number, digest in digests.items()]
@@ -160,8 +164,8 @@ def test_a_change_that_carries_its_own_digest_is_found_by_the_next_event(written
 
 
 def test_a_snapshot_of_another_state_is_found(written, monkeypatch):
-    change(written, "UPDATE snapshots SET state = (SELECT value FROM about WHERE name = 'genesis')", triggers=[])
-    monkeypatch.setattr(database, "list_versions", lambda: {"numpy": "9.9"})
+    change(written, "UPDATE snapshots SET digest = NULL, state = (SELECT genesis FROM journals)", triggers=[])
+    monkeypatch.setattr(journal, "list_versions", lambda: {"numpy": "9.9"})
     said = verify(written).difference
     assert said.startswith("the state after event 12 differs from the snapshot kept then (that may change last bits: ")
     assert said.endswith(" and is 9.9)")

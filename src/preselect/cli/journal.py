@@ -16,17 +16,25 @@ from rich.table import Table
 from rich.text import Text
 
 from preselect import state, store
+from preselect.cli.instances import make_visible
 from preselect.cli.progress import show_progress
 from preselect.files import require_ours, write_whole
+from preselect.named.tables import write_count
 from preselect.policies import registry
-from preselect.store.database import require_apart
+from preselect.store.beginning import format_policy
+from preselect.store.rounds import collection_paused
+from preselect.store.sqlite import require_apart
 from preselect.store.values import encode
 
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
 
+_NAME = click.option("--name", default=store.MAIN, show_default=True, help="Which of the journals in the file.")
+
 _MAX_ROUNDS = 1_000_000  # to list
 
-_COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after")
+_CHUNK = 1 << 16  # characters that are written at once
+
+_COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after", "also")
 
 
 @click.group()
@@ -37,11 +45,13 @@ def journal() -> None:
     preselect journal show race.journal                   arms, counts, the last rounds
     preselect journal export race.journal --out runs.csv  every round, one per line
     preselect journal verify race.journal                 can everything be reproduced, bit for bit?
+    preselect journal copy race.journal copy.journal      to another file, or to a database
     """
 
 
 @journal.command()
 @_JOURNAL
+@_NAME
 @click.option(
     "--last",
     type=click.IntRange(0, _MAX_ROUNDS),
@@ -57,13 +67,14 @@ def journal() -> None:
     show_default=True,
     help="Tables to read, or JSON for other programs.",
 )
-def show(journal: Path, last: int, style: str) -> None:
+def show(journal: Path, name: str, last: int, style: str) -> None:
     """Show arms, counts and the last rounds.
 
     An arm is played in every round for which it is chosen. It wins a round if it is the winner or ranked first.
     """
-    with store.Journal.read(journal) as source:
-        found = {**_summarise(source), "last": [_tabulate(store.Round.of(*pair)) for pair in source.last_rounds(last)]}
+    with store.Journal.read(journal, name) as source:
+        rounds = [store.Round.of(*pair) for pair in source.rounds(limit=last, newest_first=True)]
+        found = {**_summarise(source), "last": [_tabulate(one) for one in reversed(rounds)]}
     if style == "json":
         click.echo(json.dumps(json.loads(encode(found, "journal")), indent=2))
     else:
@@ -72,6 +83,7 @@ def show(journal: Path, last: int, style: str) -> None:
 
 @journal.command()
 @_JOURNAL
+@_NAME
 @click.option(
     "--format",
     "style",
@@ -86,7 +98,7 @@ def show(journal: Path, last: int, style: str) -> None:
     help="File to write. An earlier export is replaced, whole or not at all; any other file that exists is an error and "
     "stays as it is.  [default: standard output]",
 )
-def export(journal: Path, style: str, out: Path | None) -> None:
+def export(journal: Path, name: str, style: str, out: Path | None) -> None:
     """Export every round, one per line.
 
     A line has the time (UTC), the label, the chosen arms, the outcome and the context. In CSV, several names in one
@@ -96,7 +108,7 @@ def export(journal: Path, style: str, out: Path | None) -> None:
     if out is not None:
         require_apart(out, journal)
         require_ours(out, _is_export)
-    with store.Journal.read(journal) as source:
+    with store.Journal.read(journal, name) as source, collection_paused():
         lines = _write_json_lines(source) if style == "jsonl" else _write_csv_lines(source)
         if out is None:
             sys.stdout.writelines(map(_escape, lines))
@@ -107,8 +119,9 @@ def export(journal: Path, style: str, out: Path | None) -> None:
 
 @journal.command()
 @_JOURNAL
+@_NAME
 @click.option("--policy", metavar="MODULE:CLASS", help="Your own policy, if the journal was written with one.")
-def verify(journal: Path, policy: str | None) -> None:
+def verify(journal: Path, name: str, policy: str | None) -> None:
     """Check that everything can be reproduced.
 
     The journal is replayed from the start: every decision is made again, every outcome is learnt from again, and
@@ -119,14 +132,37 @@ def verify(journal: Path, policy: str | None) -> None:
     if policy is not None:
         registry.parse(policy)
     with show_progress("events") as bar:
-        found = store.verify(journal, report=bar.update)
+        found = store.verify(journal, name, report=bar.update)
     if not found.equal:
-        click.echo(_escape(f"{journal} cannot be reproduced: {found.difference}"))
+        click.echo(make_visible(f"{journal} cannot be reproduced: {found.difference}"))
         sys.exit(1)
-    click.echo(
-        f"{journal} is reproduced bit for bit: {found.events} events, {found.decisions} decisions, "
-        f"{found.outcomes} outcomes, {found.snapshots} snapshots"
-    )
+    numbers = {
+        "event": found.events,
+        "decision": found.decisions,
+        "outcome": found.outcomes,
+        "snapshot": found.snapshots,
+    }
+    counts = ", ".join(write_count(number, noun) for noun, number in numbers.items())
+    click.echo(f"{journal} is reproduced bit for bit: {counts}{_list_more(found)}")
+
+
+def _list_more(found: store.Verification) -> str:
+    expired = f", {found.expired} expired" if found.expired else ""
+    return expired + (f"; {found.earlier} chosen with an earlier state, not repeated" if found.earlier else "")
+
+
+@journal.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--name", "names", multiple=True, help="Which journals; may be repeated.  [default: all]")
+def copy(source: str, target: str, names: tuple[str, ...]) -> None:
+    """Copy journals to another file or database.
+
+    FROM and TO are files, or URLs such as postgresql://user@host/database. Numbers and digests stay as they are, and
+    every event is checked on the way. FROM may be in use; a copy that was interrupted is resumed.
+    """
+    for name, events in store.copy_journals(source, target, list(names) or None).items():
+        click.echo(f"{name}: {events} events")
 
 
 journal.add_command(
@@ -135,33 +171,27 @@ journal.add_command(
 
 
 def _summarise(source: store.Journal) -> dict[str, Any]:
-    header = _read_header(source)
-    joined = [str(event.body["name"]) for event in source.events() if event.kind == "arm"]
-    counts = store.count_rounds(store.Round.of(*pair) for pair in source.rounds())
+    header, counts = _read_header(source), store.read_counts(source)
     return {
-        "journal": str(source.path),
+        "journal": source.source,
         "created": _format_time(source.about.created),
         "about": source.about.description,
-        "policy": _format_policy(header["policy"]),
+        "policy": format_policy(header["policy"]),
         "context": header["context"],
         "events": source.last,
         "decisions": counts.rounds,
         "unfinished": counts.unfinished,
         "outcomes": dict(counts.outcomes),
         "arms": [
-            {"name": arm, "plays": counts.plays[arm], "wins": counts.wins[arm]} for arm in [*header["arms"], *joined]
+            {"name": arm, "plays": counts.plays[arm], "wins": counts.wins[arm]}
+            for arm in dict.fromkeys([*header["arms"], *counts.joined])
         ],
     }
 
 
 def _read_header(source: store.Journal) -> dict[str, Any]:
     """Read what the preselector was made with."""
-    return state.unpack(source.about.genesis, source.path).header
-
-
-def _format_policy(header: dict[str, Any]) -> str:
-    given = {name: value for name, value in header["parameters"].items() if name != "d"}
-    return f"{header['kind']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+    return state.unpack(source.about.genesis, source.source).header
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -174,7 +204,7 @@ def _print(found: dict[str, Any]) -> None:
         f"context: {', '.join(found['context']) or 'none'}",
         f"{found['decisions']} decisions: {outcomes}, {found['unfinished']} unfinished",
     ):
-        console.print(Text(_escape(line)), soft_wrap=True)
+        console.print(Text(make_visible(line)), soft_wrap=True)
     console.print(_make_table("arms", ("arm", "played", "won"), [list(arm.values()) for arm in found["arms"]]))
     if found["last"]:
         columns = ("number", "time", "label", "chosen", "outcome", "seconds")
@@ -182,9 +212,13 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _make_row(line: dict[str, Any]) -> list[Any]:
-    ended = " ".join(filter(None, (line["outcome"] or "unfinished", " > ".join(line["ranking"]))))
+    ended = " ".join(filter(None, (line["outcome"] or "unfinished", " > ".join(_join_ties(line["ranking"], " = ")))))
     seconds = "" if line["seconds"] is None else f"{line['seconds']:.3g}"
     return [line["number"], line["time"], line["label"], ", ".join(line["chosen"]), ended, seconds]
+
+
+def _join_ties(ranking: Iterable[str | Iterable[str]], sign: str) -> list[str]:
+    return [place if isinstance(place, str) else sign.join(place) for place in ranking]
 
 
 def _make_table(title: str, columns: Iterable[str], rows: Iterable[list[Any]]) -> Table:
@@ -192,7 +226,7 @@ def _make_table(title: str, columns: Iterable[str], rows: Iterable[list[Any]]) -
     for name in columns:
         table.add_column(name, overflow="fold", justify="right" if name in ("played", "won", "seconds") else "left")
     for row in rows:
-        table.add_row(*(Text("" if value is None else _escape(str(value))) for value in row))
+        table.add_row(*(Text("" if value is None else make_visible(str(value))) for value in row))
     return table
 
 
@@ -208,36 +242,46 @@ def _tabulate(round: store.Round) -> dict[str, Any]:
         "ranking": round.names,
         "seconds": round.details.get("seconds"),
         "after": round.after,
+        "also": round.also,
     }
 
 
 def _is_export(beginning: bytes) -> bool:
-    """Whether a file begins like an export, in CSV or JSON lines."""
+    """Whether a file begins like an export, in CSV or JSON lines; once there was no last column."""
     text = beginning.decode(errors="replace")
-    return text.startswith(",".join(_COLUMNS)) or re.match(r'\{"number": \d+, "time": "', text) is not None
+    return text.startswith(",".join(_COLUMNS[:-1])) or re.match(r'\{"number": \d+, "time": "', text) is not None
 
 
 def _write_csv_lines(source: store.Journal) -> Iterator[str]:
-    features = _read_header(source)["context"]
-    yield _write_csv_line([*_COLUMNS, *(f"context.{name}" for name in features)])
-    for made, ended in source.rounds():
-        line = _tabulate(store.Round.of(made, ended))
-        line |= {name: ";".join(line[name]) for name in ("chosen", "ranking")}
-        yield _write_csv_line([*(line[name] for name in _COLUMNS), *(made.body["context"][name] for name in features)])
-
-
-def _write_csv_line(values: Iterable[Any]) -> str:
+    features = _list_features(source)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *(f"context.{name}" for name in features)])
+    for one, made, _ in store.pair_rounds(source):
+        line, context = _tabulate(one), made.context
+        line |= {name: ";".join(_join_ties(line[name], "=")) for name in ("chosen", "ranking", "also")}
+        writer.writerow([*(line[name] for name in _COLUMNS), *map(context.get, features)])
+        if text.tell() > _CHUNK:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
+
+
+def _list_features(source: store.Journal) -> list[str]:
+    """List the features of the context, with those that were added later."""
+    newest = next((made.event for made, _ in source.rounds(limit=1, newest_first=True)), None)
+    return list(newest.labels[0]) if isinstance(newest, store.Decided) else list(_read_header(source)["context"])
 
 
 def _write_json_lines(source: store.Journal) -> Iterator[str]:
-    for made, ended in source.rounds():
-        more = {name: made.body[name] for name in ("k", "eligible", "context", "scores", "widths", "round")}
-        last = {"ended": _format_time(ended.at), "details": ended.body["details"]} if ended else {}
-        line = _tabulate(store.Round.of(made, ended))
-        yield encode({**line, **more, "ended": None, "details": None, **last}, "round") + "\n"
+    for one, made, ended in store.pair_rounds(source):
+        more = {name: getattr(made, name) for name in ("k", "eligible", "context", "scores", "widths", "round")}
+        more |= {"rules": made.rules} if made.rules else {}
+        last: dict[str, Any] = {"ended": None, "details": None}
+        if ended is not None:
+            last = {"ended": _format_time(ended.at), "details": one.details}
+        yield encode({**_tabulate(one), **more, **last}, "round") + "\n"
 
 
 def _format_time(seconds: float) -> str:

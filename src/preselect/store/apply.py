@@ -1,85 +1,224 @@
-"""The state as a fold over the journal: outcomes and decisions as events record them, and how an event is replayed."""
+"""The state as a fold over events: how each event is applied, and how choices are repeated and compared."""
 
-from contextlib import suppress
-from typing import Any
+from __future__ import annotations
 
-from preselect.arguments import join_names
-from preselect.decision import NamedDecision
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
 from preselect.errors import InputError, JournalError
-from preselect.feedback import make_outcome
-from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
+from preselect.named.decision import NamedDecision
 from preselect.preselector import Preselector
-from preselect.store.journal import Event, Journal
-from preselect.store.values import encode
+from preselect.store.events import ArmChanged, ArmJoined, ArmRetired, ContextAdded, Decided, Event, Expired, Noted, Told
+from preselect.store.journal import Journal
+from preselect.store.record import Record
 
-WINNER, RANKING, NO_WINNER, VOID = "winner", "ranking", "no-winner", "void"
+_MOST = 10_000  # decisions that wait, kept in memory; others are read again when their outcome is told
 
-_KINDS: dict[type[Outcome], str] = {Winner: WINNER, Ranking: RANKING, NoWinner: NO_WINNER, Void: VOID}
-
-
-def name_outcome(decision: NamedDecision, outcome: Outcome) -> dict[str, Any]:
-    """Return what the journal records of an outcome: its kind, the names of the ranked arms, and the time."""
-    kind = next((kind for known, kind in _KINDS.items() if isinstance(outcome, known)), None)
-    if kind is None:
-        raise InputError(f"outcome is {outcome!r:.80}; use Winner, Ranking, NoWinner or Void")
-    names = [decision.names[position] for position in outcome.positions(decision.arms)]
-    return {"kind": kind, "names": names, "after": outcome.after}
+_CHOICE = ("chosen", "scores", "widths", "round", "seed", "version", "labels", "included", "propensities", "departures")
 
 
-def _restore_outcome(decision: NamedDecision, kind: str, names: list[str], after: float | None) -> Outcome:
-    """Make an outcome from what the journal records of it."""
-    if kind == WINNER and len(names) == 1:
-        return make_outcome(decision, winner=names[0], after=after)
-    if kind == NO_WINNER and not names:
-        return NoWinner(after)
-    if kind in (RANKING, VOID) and after is not None:
-        raise InputError(f"after={after!r:.80} needs a winner or NoWinner; a {kind} has no time")
-    if kind == RANKING:
-        return make_outcome(decision, ranking=names)
-    if kind == VOID and not names:
-        return Void()
-    raise InputError(f"the kind of an outcome is {kind!r:.80}; use {join_names(_KINDS.values())}")
+@dataclass(frozen=True)
+class Entry:
+    """A decision in the journal. Its number or its key is enough to report the outcome, from any process.
+
+    Parameters
+    ----------
+    number : int
+        The number of the decision in the journal.
+    decision : NamedDecision
+        The decision.
+    label : str, default ""
+        What the round is about, such as the path of an instance.
+    key : str, optional
+        Its public id.
+    expires : float, optional
+        When it expires, in seconds since 1970.
+    is_new : bool, default True
+        Whether it was made now, and not by the same request before.
+    """
+
+    number: int
+    decision: NamedDecision
+    label: str = ""
+    key: str | None = None
+    expires: float | None = None
+    is_new: bool = True
+
+    @classmethod
+    def of(cls, event: Event, number: int) -> Self:
+        """Make an entry from a decision in the journal; a JournalError if it is damaged.
+
+        Parameters
+        ----------
+        event : Event
+            A decision.
+        number : int
+            Its number.
+        """
+        assert isinstance(event, Decided)
+        try:
+            return cls(number, event.decision, event.label, event.key, event.expires, is_new=False)
+        except (TypeError, ValueError) as error:
+            raise JournalError(f"event {number} is damaged: it is not a complete decision ({error})") from None
 
 
-def restore_decision(event: Event) -> NamedDecision:
-    """Make the decision that an event records."""
-    try:
-        return NamedDecision.from_record(event.body, event.numbers)
-    except (KeyError, TypeError, ValueError) as error:
-        raise event.report_damage(f"it is not a complete decision ({error})") from None
+class Fold:
+    """A state with the events up to a number taken in.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where decisions are looked up that ended later.
+    preselector : Preselector
+        The state.
+    number : int
+        The number of the last event that is in it.
+    digest : bytes
+        The digest of that event.
+    """
+
+    def __init__(self, journal: Journal, preselector: Preselector, number: int, digest: bytes) -> None:
+        self.journal, self.preselector, self.number, self.digest = journal, preselector, number, digest
+        self.skipped = 0  # choices that were not repeated, because an earlier state had made them
+        self._waiting: dict[int, Entry] = {}
+        self._numbers: dict[str, int] = {}
+
+    def take(self, record: Record, *, repeat: bool = False) -> str | None:
+        """Take in the next event of the journal, which has to follow the last one; an error if it does not.
+
+        Parameters
+        ----------
+        record : Record
+            The event.
+        repeat : bool, default False
+            Whether to make decisions again; if one turns out differently now, the difference is returned.
+        """
+        self._check_chain(record)
+        try:
+            event = record.event
+            difference = self._repeat(record.number, event) if repeat and isinstance(event, Decided) else None
+            self.apply(event, record.number)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise JournalError(f"event {record.number} cannot be replayed: {error}") from None
+        self.number, self.digest = record.number, record.row.digest or b""
+        return difference
+
+    def apply(self, event: Event, number: int, entry: Entry | None = None) -> InputError | None:
+        """Apply an event to the state; an InputError if that is refused, and then nothing has changed.
+
+        An outcome counts even if nothing can be learnt from it; then the reason is returned. Every replay refuses it
+        too.
+
+        Parameters
+        ----------
+        event : Event
+            What happened.
+        number : int
+            Its number in the journal.
+        entry : Entry, optional
+            Of a decision: its entry, if that is known.
+        """
+        if isinstance(event, Decided):
+            entry = entry or Entry.of(event, number)
+            self.preselector.record(entry.decision)
+            self._remember(entry)
+        elif isinstance(event, Told):
+            entry = self._end(event)
+            outcome = event.make_outcome(entry.decision)
+            try:
+                self.preselector.learn(entry.decision, outcome=outcome, also=event.also or None)
+            except InputError as error:
+                return error
+        elif isinstance(event, Expired):
+            self._end(event)
+        elif not isinstance(event, Noted):  # of which nothing is learnt
+            _apply_to_arms(self.preselector, event)
+        return None
+
+    def find(self, entry: int | str) -> Entry | None:
+        """Return a decision that waits, by number or key, if it is in memory.
+
+        Parameters
+        ----------
+        entry : int or str
+            Its number, or its key.
+        """
+        number = self._numbers.get(entry, 0) if isinstance(entry, str) else entry
+        return self._waiting.get(number)
+
+    def _remember(self, entry: Entry) -> None:
+        if len(self._waiting) >= _MOST:
+            self._forget(next(iter(self._waiting)))
+        self._waiting[entry.number] = entry
+        if entry.key is not None:
+            self._numbers[entry.key] = entry.number
+
+    def _forget(self, number: int) -> Entry | None:
+        entry = self._waiting.pop(number, None)
+        if entry is not None and entry.key is not None:
+            self._numbers.pop(entry.key, None)
+        return entry
+
+    def _end(self, event: Told | Expired) -> Entry:
+        """Return the decision that an event ends."""
+        number = event.decision or 0
+        found = self._forget(number)
+        if found is None:
+            record = self.journal.find_decision(number)
+            if record is None:
+                raise JournalError(f"it is the outcome of event {number}, which is not a decision")
+            found = Entry.of(record.event, number)
+        return found
+
+    def _check_chain(self, record: Record) -> None:
+        if record.number != self.number + 1:
+            raise JournalError(f"event {self.number + 1} is missing: {record.number} follows {self.number}")
+        if not record.follows(self.digest):
+            raise JournalError(
+                f"event {record.number} ({record.kind}) is not as it was written: its digest does not match"
+            )
+
+    def _repeat(self, number: int, event: Decided) -> str | None:
+        where = f"decision {number} ({event.label})"
+        if event.seed is None:
+            return f"{where} was written by an earlier version, without its seed, so its choice cannot be repeated"
+        if event.version != self.preselector.version:
+            self.skipped += 1
+            return None
+        again = self.preselector.choose(
+            event.decision.context,
+            event.k,
+            seed=event.seed,
+            eligible=event.eligible,
+            propensities=event.propensities is not None,
+            **event.rules,
+        )
+        return _compare(where, event, Decided.of(again, k=event.k))
 
 
-def apply_event(preselector: Preselector, journal: Journal, event: Event) -> str | None:
-    """Apply an event to a preselector; if a decision turns out differently now, return the difference."""
-    try:
-        body = event.body
-        if event.kind == "arm":
-            preselector.add(body["name"], body["features"])
-        elif event.kind == "decision":
-            return _compare(event, preselector.select(body["context"], k=body["k"], eligible=body["eligible"]))
-        else:
-            decision = restore_decision(_find_decision(journal, event))
-            outcome = _restore_outcome(decision, body["kind"], body["names"], body.get("after"))
-            with suppress(InputError):  # refused now as it was refused then
-                preselector.learn(decision, outcome=outcome)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise JournalError(f"event {event.number} of {journal.path} cannot be replayed: {error}") from None
-    return None
+def _apply_to_arms(preselector: Preselector, event: Event) -> None:
+    if isinstance(event, ArmJoined):
+        preselector.add(event.name, event.features, group=event.group, price=event.price)
+    elif isinstance(event, ArmChanged):
+        preselector.change(event.name, event.features, group=event.group, price=event.price)
+    elif isinstance(event, ArmRetired):
+        preselector.remove(event.name)
+    elif isinstance(event, ContextAdded):
+        preselector.add_context(event.feature)
 
 
-def _find_decision(journal: Journal, outcome: Event) -> Event:
-    event = journal.event(outcome.decision or 0)
-    if event is None or event.kind != "decision":
-        raise ValueError(f"it is the outcome of event {outcome.decision}, which is not a decision")
-    return event
+def _compare(where: str, then: Decided, now: Decided) -> str | None:
+    """Say how the choice that is made now differs from the one recorded; None if it does not."""
+    if then.departures is None:  # once they were not counted
+        now = replace(now, departures=None)
+    if then.numbers == now.numbers and all(getattr(then, name) == getattr(now, name) for name in _CHOICE[3:]):
+        return None if then.chosen == now.chosen else _say(where, "chosen", then.chosen, now.chosen)
+    for name in _CHOICE:
+        if repr(getattr(then, name)) != repr(getattr(now, name)):  # as texts, because NaN is not equal to itself
+            return _say(where, name, getattr(then, name), getattr(now, name))
+    return f"{where}: what was known about the chosen arms differs when replayed"
 
 
-def _compare(event: Event, again: NamedDecision) -> str | None:
-    where = f"decision {event.number} ({event.body['label']})"
-    values, numbers = again.to_record()
-    for name, value in values.items():
-        if encode(value, name) != encode(event.body.get(name), name):  # as texts, because NaN is not equal to itself
-            return f"{where}: {name} was {event.body.get(name)} and is {value} when replayed"
-    if numbers != event.numbers:
-        return f"{where}: the joint features of the chosen arms differ when replayed"
-    return None
+def _say(where: str, name: str, then: Any, now: Any) -> str:
+    was, now_is = (list(value) if isinstance(value, tuple) else value for value in (then, now))
+    return f"{where}: {name} was {was} and is {now_is} when replayed"

@@ -1,233 +1,171 @@
-"""The journal: arms, decisions and outcomes in the order in which they happened, in one SQLite file.
+"""A journal: what happened, in order, in some storage, as a chain that shows every change.
 
-Events are on disk before they count, and are never changed: the file itself refuses it, and each event carries a digest
-of itself and of the one before, so that any other change is detected. Snapshots of the state are a cache beside them.
-
-One process at a time writes, protected by a lock; any number of processes may read meanwhile. Within a process an open
-journal is for one thread at a time, and after a fork for the parent only.
+Each event carries a digest of itself and of the one before. Snapshots of the state are a cache beside the events. A
+journal adds events in two steps: `draft` numbers an event, `commit` makes all drafts durable at once. Until then only
+this object knows of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sqlite3
+import platform
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Any, Self
 
-from preselect.errors import JournalError, StateFileError
-from preselect.store import database
-from preselect.store.database import explain_errors, transaction
-from preselect.store.values import decode, encode
+import numpy as np
 
-_COLUMNS = ("number", "at", "kind", "decision", "body", "numbers", "digest")
-_EVENT = f"SELECT {', '.join(_COLUMNS)} FROM events"
-_SNAPSHOTS_KEPT = 2
+import preselect
+from preselect.arguments import show
+from preselect.errors import InputError, JournalError, StateFileError
+from preselect.store.codec import encode_event
+from preselect.store.events import Decided, Event
+from preselect.store.record import Beginning, Record, make_digest
+from preselect.store.storage import MAIN, About, Row, Snapshot, Storage, open_storage
+from preselect.store.values import encode
 
-_CHOICE = {"chosen", "arms", "scores", "widths", "round", "d"}
-_PARTS = {  # of the body, by kind of event
-    "arm": {"name", "features"},
-    "decision": {"label", "context", "k", "eligible"} | _CHOICE,
-    "outcome": {"kind", "names", "details"},
-}
-
-
-@dataclass(frozen=True)
-class Event:
-    """One event of the journal: an arm that was added, a decision, or the outcome of a decision.
-
-    Parameters
-    ----------
-    number : int
-        Events are numbered from 1 without gaps.
-    at : float
-        When it was recorded, in seconds since 1970.
-    kind : str
-        "arm", "decision" or "outcome".
-    decision : int or None
-        The number of the decision that an outcome belongs to.
-    text : str
-        What happened, as JSON; `body` has it decoded.
-    block : bytes or None
-        The numbers of a decision, compressed; `numbers` has them inflated.
-    digest : bytes
-        SHA-256 of this event and of the digest before.
-    """
-
-    number: int
-    at: float
-    kind: str
-    decision: int | None
-    text: str
-    block: bytes | None
-    digest: bytes
-
-    @cached_property
-    def body(self) -> dict[str, Any]:
-        """What happened, decoded."""
-        try:
-            found = decode(self.text)
-        except (TypeError, ValueError):
-            found = None
-        if not isinstance(found, dict) or not _PARTS[self.kind] <= set(found):
-            raise self.report_damage(f"its body does not fit an event of kind {self.kind}")
-        return found
-
-    @cached_property
-    def numbers(self) -> bytes:
-        """The block of numbers of a decision."""
-        return _inflate(self.block, self.report_damage("its numbers cannot be read"))
-
-    def report_damage(self, problem: str) -> JournalError:
-        """Make the error that says what is wrong with this event.
-
-        Parameters
-        ----------
-        problem : str
-            What is wrong, as a clause.
-        """
-        return JournalError(f"event {self.number} is damaged: {problem}")
-
-    def follows(self, digest: bytes) -> bool:
-        """Whether this event is unchanged and was written after the one with the given digest.
-
-        Parameters
-        ----------
-        digest : bytes
-            The digest of the event before, or of the beginning.
-        """
-        return self.digest == _digest(digest, self.number, self.at, self.kind, self.decision, self.text, self.block)
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The state after an event, kept so that opening a journal need not replay all events."""
-
-    after: int
-    block: bytes
-
-    @property
-    def state(self) -> bytes:
-        """The state, as Preselector.to_bytes gives it."""
-        return _inflate(self.block, StateFileError(f"the snapshot after event {self.after} cannot be read"))
-
-
-@dataclass(frozen=True)
-class _About:
-    """What a journal begins with: the state before any event, a description, and the software that wrote it."""
-
-    created: float
-    genesis: bytes
-    description: dict[str, Any]
-    software: dict[str, str]
-
-    @property
-    def digest(self) -> bytes:
-        """The digest that the first event follows."""
-        return hashlib.sha256(self.genesis).digest()
+_LONGEST = 200  # characters of a name
 
 
 class Journal:
-    """An open journal, from `Journal.read` or `Journal.write`. A reader sees it as it was when it was opened.
+    """A journal in an open storage. One that was opened for reading stays as it was when it was opened.
+
+    For one thread at a time, and after a fork for the parent only. Closing the journal closes the storage if
+    `Journal.read` opened it.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    connection : sqlite3.Connection
-        An open connection to it.
-    resources : ExitStack
-        What to close with the journal: the connection, and the writer's lock.
+    storage : Storage
+        The storage, open for reading or for writing.
+    name : str, default "main"
+        The name of the journal; an error if there is none.
+
+    Attributes
+    ----------
+    about : Beginning
+        What the journal began with.
+    last : int
+        The number of the last event, drafts included; 0 if there is none.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, resources: ExitStack) -> None:
-        self.path = path
-        self._connection, self._resources = connection, resources
-        self.about = self._about()
-        last = self._first("ORDER BY number DESC LIMIT 1")
-        self.last, self._digest = (last.number, last.digest) if last else (0, self.about.digest)
+    def __init__(self, storage: Storage, name: str = MAIN) -> None:
+        self.storage, self.name, self.source = storage, name, _describe(storage, name)
+        found = storage.about(name)
+        if found is None:
+            raise JournalError(f"{storage.source} has no journal {name!r:.80}; it has {storage.journals()}")
+        self.about = Beginning.of(found, self.source)
+        self._owned = False
+        self.reload()
 
     @classmethod
-    def write(
-        cls, path: str | os.PathLike[str], *, genesis: Callable[[], bytes], description: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Open a journal as its only writer, or begin one.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. It is created if it does not exist.
-        genesis : callable
-            Returns the state before any event, as bytes. Called for a new journal only.
-        description : mapping, optional
-            What a new journal is about; anything that JSON can hold.
-        """
-        real, about = database.locate(path), encode(description or {}, "description")
-        with ExitStack() as resources:
-            journal = cls(real, database.open_writer(real, resources, genesis, about), resources)
-            journal._resources = resources.pop_all()
-        return journal
-
-    @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, url: str | PathLike[str], name: str = MAIN) -> Self:
         """Open a journal for reading, even while another process writes it.
 
         Parameters
         ----------
-        path : str or path
-            The file. It is never created.
+        url : str or path
+            The storage; it is never created.
+        name : str, default "main"
+            The name of the journal.
         """
-        real = database.locate(path)
-        with ExitStack() as resources:
-            journal = cls(real, database.open_reader(real, resources), resources)
-            journal._resources = resources.pop_all()
+        storage = open_storage(url)
+        try:
+            journal = cls(storage, name)
+        except BaseException:
+            storage.close()
+            raise
+        journal._owned = True
         return journal
 
-    def append(
-        self, kind: str, body: Mapping[str, Any], *, decision: int | None = None, numbers: bytes | None = None
-    ) -> int:
-        """Add an event and return its number. It is on disk when this returns.
+    @classmethod
+    def begin(
+        cls, storage: Storage, name: str, genesis: bytes, description: Mapping[str, Any] | None = None
+    ) -> tuple[Self, bool]:
+        """Begin a journal, unless there is one of this name; return it, and whether it is new.
 
         Parameters
         ----------
-        kind : str
-            "arm", "decision" or "outcome".
-        body : mapping
-            What happened; anything that JSON can hold.
-        decision : int, optional
-            For an outcome: the number of its decision.
-        numbers : bytes, optional
-            For a decision: its block of numbers.
+        storage : Storage
+            A storage that is open for writing.
+        name : str
+            The name of the journal: letters, digits and other characters that can be printed, at most 200.
+        genesis : bytes
+            The state before any event, as `Preselector.to_bytes` gives it.
+        description : mapping, optional
+            What a new journal is about; anything that JSON can hold.
         """
-        number, at, text = self.last + 1, time.time(), encode(body, kind)
-        block = None if numbers is None else zlib.compress(numbers)
-        digest = _digest(self._digest, number, at, kind, decision, text, block)
-        with explain_errors(self.path), transaction(self._connection) as connection:
-            row = (number, at, kind, decision, text, block, digest)
-            connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        self.last, self._digest = number, digest
-        return number
+        text = encode(description or {}, "description")
+        about = About(check_name(name, "name"), time.time(), zlib.compress(genesis), text, json.dumps(list_versions()))
+        is_new = storage.begin(about)
+        return cls(storage, name), is_new
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """The events in order.
+    def reload(self) -> None:
+        """Forget drafts, and see what the storage has by now."""
+        self._drafts: dict[int, Record] = {}
+        self._by_name: dict[tuple[str, str | int], Record] = {}
+        last = self.storage.last(self.name)
+        self.last, self.digest = (last.number or 0, last.digest or b"") if last else (0, self.about.digest)
+
+    # --- adding events ------------------------------------------------------------------------------------------------
+
+    def encode(self, event: Event) -> Row:
+        """Write an event as a row that has no number yet, as of now; an InputError if JSON cannot hold it.
+
+        Parameters
+        ----------
+        event : Event
+            What happened.
+        """
+        return encode_event(event, self.name, time.time())
+
+    def draft(self, row: Row, event: Event | None = None) -> Record:
+        """Add a row as the next event; it is durable once it is committed.
+
+        Parameters
+        ----------
+        row : Row
+            The row, without number and digest.
+        event : Event, optional
+            What is in it, if that is known.
+        """
+        number = self.last + 1
+        content = (self.name, number, *row[2:9])
+        digest = make_digest(self.digest, content)
+        record = Record(Row(*content, digest), event)
+        self.last, self.digest, self._drafts[number] = number, digest, record
+        if row.decision is not None:
+            self._by_name["decision", row.decision] = record
+        elif row.kind == Decided.kind:
+            self._by_name["key", row.key or ""] = self._by_name["request", row.request or ""] = record
+        return record
+
+    @property
+    def drafts(self) -> list[Row]:
+        """The rows that are not durable yet."""
+        return [record.row for record in self._drafts.values()]
+
+    def settle(self) -> None:
+        """Take the drafts for durable: the storage has them."""
+        self._drafts, self._by_name = {}, {}
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def records(self, after: int = 0, limit: int | None = None) -> Iterator[Record]:
+        """The events in order, without drafts.
 
         Parameters
         ----------
         after : int, default 0
             Only events with a greater number.
+        limit : int, optional
+            How many at most.
         """
-        with explain_errors(self.path):
-            for row in self._connection.execute(f"{_EVENT} WHERE number > ? ORDER BY number", (after,)):
-                yield Event(*row)
+        return map(Record, self.storage.read(self.name, after, limit))
 
-    def event(self, number: int) -> Event | None:
+    def record(self, number: int) -> Record | None:
         """The event with a number, None if there is none.
 
         Parameters
@@ -235,66 +173,134 @@ class Journal:
         number : int
             The number of the event.
         """
-        return self._first("WHERE number = ?", number)
+        return self._drafts.get(number) or _wrap(self.storage.find_number(self.name, number))
 
-    def outcome_of(self, decision: int) -> Event | None:
-        """The outcome of a decision, None if there is none yet.
-
-        Parameters
-        ----------
-        decision : int
-            The number of the decision.
-        """
-        return self._first("WHERE decision = ?", decision)
-
-    def unfinished(self) -> list[Event]:
-        """The decisions that have no outcome yet."""
-        return [decision for decision, _ in self._pairs("AND ended.number IS NULL ORDER BY made.number")]
-
-    def rounds(self) -> Iterator[tuple[Event, Event | None]]:
-        """The decisions in order, each with its outcome or None."""
-        return self._pairs("ORDER BY made.number")
-
-    def last_rounds(self, count: int) -> list[tuple[Event, Event | None]]:
-        """The last rounds, in order.
+    def digest_of(self, number: int) -> bytes:
+        """The digest of the event with a number; 0 for that of the beginning; empty if there is no such event.
 
         Parameters
         ----------
-        count : int
-            How many.
+        number : int
+            The number of the event.
         """
-        return list(self._pairs("ORDER BY made.number DESC LIMIT ?", count))[::-1]
+        found = self.record(number)
+        return (found and found.row.digest) or (b"" if number else self.about.digest)
+
+    def find_decision(self, number: int) -> Record | None:
+        """The decision with a number, None if there is none; a JournalError if it is not as it was written.
+
+        Parameters
+        ----------
+        number : int
+            The number of the event.
+        """
+        found = self.record(number)
+        if found is None or found.kind != Decided.kind:
+            return None
+        if not found.follows(self.digest_of(number - 1)):
+            raise JournalError(f"event {number} of {self.source} is not as it was written; {_ADVICE}")
+        return found
+
+    def find_key(self, key: str) -> Record | None:
+        """The decision with a public id, None if this journal has none.
+
+        Parameters
+        ----------
+        key : str
+            The public id.
+        """
+        found = self._by_name.get(("key", key)) or _wrap(self.storage.find_key(key))
+        return found if found is not None and found.row.journal == self.name else None
+
+    def find_request(self, request: str) -> Record | None:
+        """The decision that a request got, None if there is none.
+
+        Parameters
+        ----------
+        request : str
+            What the caller calls the request.
+        """
+        return self._by_name.get(("request", request)) or _wrap(self.storage.find_request(self.name, request))
+
+    def find_ending(self, decision: Record) -> Record | None:
+        """The outcome of a decision, or that it expired; None if it waits.
+
+        Parameters
+        ----------
+        decision : Record
+            The decision.
+        """
+        found = self._by_name.get(("decision", decision.number))
+        if found is None and decision.number not in self._drafts:
+            return _wrap(self.storage.find_ending(decision.row))
+        return found
+
+    def unfinished(self) -> list[Record]:
+        """The decisions that wait for their outcome, in order."""
+        drafted = [one for one in self._drafts.values() if one.kind == Decided.kind]
+        stored = [*map(Record, self.storage.unfinished(self.name)), *drafted]
+        return [record for record in stored if ("decision", record.number) not in self._by_name]
+
+    def count_unfinished(self) -> int:
+        """Count the decisions that wait for their outcome, without drafts."""
+        return self.storage.count_unfinished(self.name)
+
+    def rounds(
+        self, after: int = 0, limit: int | None = None, *, newest_first: bool = False
+    ) -> Iterator[tuple[Record, Record | None]]:
+        """The decisions in order, each with its ending or None.
+
+        Parameters
+        ----------
+        after : int, default 0
+            Only decisions with a greater number.
+        limit : int, optional
+            How many at most.
+        newest_first : bool, default False
+            Whether to have them in the opposite order.
+        """
+        for made, ended in self.storage.rounds(self.name, after, limit, newest_first=newest_first):
+            yield Record(made), _wrap(ended)
+
+    # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def keep_snapshot(self, state: bytes) -> None:
-        """Keep a snapshot of the state after the last event. Only the two newest snapshots are kept.
+        """Keep a snapshot of the state after the last event, which is durable. Only the two newest are kept.
 
         Parameters
         ----------
         state : bytes
             The state, as Preselector.to_bytes gives it.
         """
-        block = zlib.compress(state, 1)
-        with explain_errors(self.path), transaction(self._connection) as connection:
-            connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (self.last, block))
-            newest = "SELECT after FROM snapshots ORDER BY after DESC LIMIT ?"
-            connection.execute(f"DELETE FROM snapshots WHERE after NOT IN ({newest})", (_SNAPSHOTS_KEPT,))
+        digest = hashlib.sha256(self.digest + state).digest()
+        self.storage.keep_snapshot(Snapshot(self.name, self.last, state, digest))
 
-    def snapshots(self) -> list[Snapshot]:
+    def snapshots(self) -> Iterator[Snapshot]:
         """The snapshots, newest first."""
-        with explain_errors(self.path):
-            rows = self._connection.execute("SELECT after, state FROM snapshots ORDER BY after DESC")
-            return [Snapshot(*row) for row in rows]
+        return self.storage.snapshots(self.name)
 
-    def find_damage(self) -> str | None:
-        """Return what SQLite finds wrong with the file; None if it is intact."""
-        with explain_errors(self.path):
-            found = str(self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        return None if found == "ok" else found
+    def read_snapshot(self, snapshot: Snapshot) -> bytes:
+        """Return the state that a snapshot holds; a StateFileError if it is damaged or of another journal.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            One of `snapshots`.
+        """
+        what = f"the snapshot after event {snapshot.after} of {self.source}"
+        if snapshot.after > self.last:
+            raise StateFileError(f"{what} is later than the last event, {self.last}")
+        digest = self.digest_of(snapshot.after)
+        if snapshot.digest is None:  # a state of format 1 is compressed, and has only that checksum
+            return _inflate(snapshot.state, f"{what} cannot be read")
+        if hashlib.sha256(digest + snapshot.state).digest() != snapshot.digest:
+            raise StateFileError(f"{what} cannot be read: its digest does not match")
+        return snapshot.state
 
     def close(self) -> None:
-        """Close the file and release the lock."""
-        with explain_errors(self.path):
-            self._resources.close()
+        """Close the storage if this journal opened it."""
+        if self._owned:
+            self.storage.close()
 
     def __enter__(self) -> Self:
         return self
@@ -302,39 +308,47 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _first(self, which: str, *values: int) -> Event | None:
-        with explain_errors(self.path):
-            row = self._connection.execute(f"{_EVENT} {which}", values).fetchone()
-        return None if row is None else Event(*row)
 
-    def _pairs(self, which: str, *values: int) -> Iterator[tuple[Event, Event | None]]:
-        columns = ", ".join(f"{side}.{name}" for side in ("made", "ended") for name in _COLUMNS)
-        pairs = "events made LEFT JOIN events ended ON ended.decision = made.number"
-        with explain_errors(self.path):
-            query = f"SELECT {columns} FROM {pairs} WHERE made.kind = 'decision' {which}"
-            for row in self._connection.execute(query, values):
-                made, ended = row[: len(_COLUMNS)], row[len(_COLUMNS) :]
-                yield Event(*made), None if ended[0] is None else Event(*ended)
-
-    def _about(self) -> _About:
-        with explain_errors(self.path):
-            found = dict(self._connection.execute("SELECT name, value FROM about").fetchall())
-        try:
-            description, software = decode(found["description"]), decode(found["software"])
-            return _About(float(found["created"]), zlib.decompress(found["genesis"]), description, software)
-        except (KeyError, TypeError, ValueError, zlib.error) as error:
-            raise JournalError(f"{self.path} is damaged: its beginning cannot be read ({error!r})") from None
+_ADVICE = "use a copy of it, or see `preselect journal verify`"
 
 
-def _digest(
-    previous: bytes, number: int, at: float, kind: str, decision: int | None, text: str, block: bytes | None
-) -> bytes:
-    written = json.dumps([number, at, kind, decision, text], default=repr).encode()
-    return hashlib.sha256(previous + written + (block or b"")).digest()
+def commit(journals: Iterable[Journal]) -> None:
+    """Make the drafts of journals of one storage durable: all of them or, with an error, none.
+
+    Parameters
+    ----------
+    journals : iterable of Journal
+        Some of them may have no drafts.
+    """
+    drafted = [journal for journal in journals if journal.drafts]
+    if drafted:
+        drafted[0].storage.append([row for journal in drafted for row in journal.drafts])
+    for journal in drafted:
+        journal.settle()
 
 
-def _inflate(block: bytes | None, problem: Exception) -> bytes:
+def check_name(name: Any, argument: str) -> str:
+    """Return a name that any storage can hold; an InputError if it is not one."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
+        raise InputError(f"{argument} is {show(name)}; use 1 to {_LONGEST} characters that can be printed")
+    return name
+
+
+def list_versions() -> dict[str, str]:
+    """List the versions on which the last bits of numbers may depend."""
+    return {"preselect": preselect.__version__, "numpy": np.__version__, "machine": platform.machine()}
+
+
+def _wrap(row: Row | None) -> Record | None:
+    return None if row is None else Record(row)
+
+
+def _describe(storage: Storage, name: str) -> str:
+    return storage.source if name == MAIN else f"{storage.source} ({name})"
+
+
+def _inflate(block: bytes, problem: str) -> bytes:
     try:
-        return zlib.decompress(block or b"")
+        return zlib.decompress(block)
     except (TypeError, zlib.error):
-        raise problem from None
+        raise StateFileError(problem) from None

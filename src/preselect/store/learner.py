@@ -2,89 +2,51 @@
 
 from __future__ import annotations
 
-import logging
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import base64
+import heapq
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
-from preselect.arguments import integer
-from preselect.decision import NamedDecision
-from preselect.errors import InputError, JournalError, StateFileError
-from preselect.feedback import Names, make_outcome
+from preselect.arguments import integer, names, number, show
+from preselect.errors import ConflictError, ExpiredError, InputError, UnlearntError
+from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
+from preselect.named.state import AnyPath
+from preselect.named.terms import Groups, Limits, describe_rules
+from preselect.named.values import Values, read_context
 from preselect.outcomes import Outcome
-from preselect.preselector import AnyPath, Features, Preselector, Values
-from preselect.store import apply
-from preselect.store.journal import Event, Journal
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A decision in the journal. Its number is enough to report the outcome, at any time and from any process.
-
-    Parameters
-    ----------
-    number : int
-        The number of the decision in the journal.
-    decision : NamedDecision
-        The decision.
-    label : str, default ""
-        What the round is about, such as the path of an instance.
-    """
-
-    number: int
-    decision: NamedDecision
-    label: str = ""
-
-    @classmethod
-    def of(cls, event: Event) -> Self:
-        """Make an entry from an event of the journal.
-
-        Parameters
-        ----------
-        event : Event
-            A decision.
-        """
-        return cls(event.number, apply.restore_decision(event), str(event.body["label"]))
+from preselect.preselector import Preselector
+from preselect.randomness import hash_root
+from preselect.store.apply import Entry
+from preselect.store.beginning import compare_beginnings
+from preselect.store.events import Decided, Expired, Noted, Told
+from preselect.store.journal import Journal, check_name
+from preselect.store.record import Record
+from preselect.store.recorded_arms import RecordedArms
+from preselect.store.recorded_state import batch
+from preselect.store.storage import MAIN, Row, SharedStorage, open_storage
+from preselect.store.values import simplify
 
 
-@dataclass(frozen=True)
-class Recovery:
-    """What opening a journal found.
-
-    Parameters
-    ----------
-    events : int
-        How many events were replayed since the last snapshot.
-    unfinished : int
-        How many decisions have no outcome yet.
-    difference : str, optional
-        The first decision that could not be reproduced, and how it differs: on another machine or with another numpy
-        the last bits may. The recorded decision counts.
-    """
-
-    events: int
-    unfinished: int
-    difference: str | None = None
-
-
-class Learner:
+class Learner(RecordedArms):
     """Chooses and learns as a Preselector does, with everything on disk before it counts.
 
-    A decision is in the journal when `select` returns, an outcome before anything is learnt from it. However a process
-    ends, the next one that opens the journal resumes as if nothing had happened. For one thread at a time.
+    A decision is in the journal when `select` returns, an outcome when `learn` does. However a process ends, the next
+    one that opens the journal resumes as if nothing had happened. A step that could not be recorded has not happened:
+    after a full disk the same learner continues when there is room. For one thread at a time.
 
-    Use `Learner.open`; the constructor takes a journal that is open already.
+    Use `Learner.open`; the constructor takes a journal that is open already, and leaves its storage open.
 
     Parameters
     ----------
     journal : Journal
         The journal, open for writing.
-    snapshot_every : int, default 256
-        After how many events to keep a snapshot of the state. Fewer events make opening faster, and writing slower.
+    snapshot_every : int, optional
+        After how many events to keep a snapshot of the state; 256 by default, more for large states. Fewer events make
+        opening faster, and writing slower.
 
     Examples
     --------
@@ -96,86 +58,70 @@ class Learner:
     ...     with Learner.open(f"{folder}/race.journal", make=make) as learner:
     ...         learner.learn(entry.number, winner=entry.decision.names[0], details={"seconds": 0.5})
     ...         learner.preselector.policy
+    True
     Newton(d=3, rounds=1, observations=1)
     """
-
-    def __init__(self, journal: Journal, *, snapshot_every: int = 256) -> None:
-        self.journal = journal
-        self._every = integer(snapshot_every, "snapshot_every", 1)
-        self._broken, self._closed = "", False
-        self._preselector, self._kept = _restore_newest(journal)
-        differences = [
-            apply.apply_event(self._preselector, journal, event) for event in journal.events(after=self._kept)
-        ]
-        first = next((difference for difference in differences if difference), None)
-        self.recovery = Recovery(len(differences), len(journal.unfinished()), first)
-        if first:
-            _log.warning("%s: %s; the recorded decision counts", journal.path, first)
 
     @classmethod
     def open(
         cls,
-        path: AnyPath,
+        url: AnyPath,
+        name: str = MAIN,
         *,
         make: Callable[[], Preselector],
         about: Mapping[str, Any] | None = None,
-        snapshot_every: int = 256,
+        snapshot_every: int | None = None,
+        compare: bool = True,
     ) -> Self:
         """Resume a journal, or begin a new one.
 
         Parameters
         ----------
-        path : str or path
-            The journal. It is created if it does not exist.
+        url : str or path
+            The storage. It is created if it does not exist.
+        name : str, default "main"
+            The name of the journal in it.
         make : callable
-            Returns the preselector with which a new journal begins. Not called for one that exists.
+            Returns the preselector with which a new journal begins.
         about : mapping, optional
             What a new journal is about; anything that JSON can hold.
-        snapshot_every : int, default 256
+        snapshot_every : int, optional
             After how many events to keep a snapshot of the state.
+        compare : bool, default True
+            Whether to warn if an existing journal was begun with something other than `make` returns now, which has
+            no effect. With False, `make` is called for a new journal only.
         """
-        journal = Journal.write(path, genesis=lambda: make().to_bytes(), description=about)
-        try:
-            return cls(journal, snapshot_every=snapshot_every)
-        except BaseException:
-            journal.close()
-            raise
+        with ExitStack() as resources:
+            storage = resources.enter_context(open_storage(url, write=True))
+            is_new = storage.about(check_name(name, "name")) is None
+            if is_new:
+                Journal.begin(storage, name, make().to_bytes(), about)
+            learner = cls(Journal(storage, name), snapshot_every=snapshot_every)
+            if compare and not is_new:
+                learner._warn_about(make())
+            learner._is_owner = True
+            resources.pop_all()
+        return learner
 
-    @property
-    def preselector(self) -> Preselector:
-        """The preselector, for reading only: changes made to it directly are not in the journal."""
-        return self._preselector
-
-    @property
-    def arms(self) -> list[str]:
-        """The names of the arms, in the order in which they were added."""
-        return self._preselector.arms
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What the journal is about, as given when it was begun."""
-        return self.journal.about.description
-
-    def add(self, name: str, features: Features | None = None) -> None:
-        """Add an arm, as Preselector.add does.
-
-        Parameters
-        ----------
-        name : str
-            A name that no arm has yet.
-        features : mapping of str to float, optional
-            The arm's features. Those left out are unknown.
-        """
-        if not (features is None or isinstance(features, Mapping)):
-            raise InputError(f"the features of {name} are {features!r:.80}; give a mapping of names to numbers")
-        with self._in_step():
-            self._preselector.add(name, features)
-            values = _name_values(self._preselector.features, self._preselector._joint.values[-1])
-            self.journal.append("arm", {"name": name, "features": values})
-        self._snapshot_when_due()
+    def batch(self) -> AbstractContextManager[None]:
+        """Make the steps in a `with` block durable at once, when it ends: all of them or, with an error, none."""
+        return batch(self)
 
     def select(
-        self, context: Values | None = None, k: int | None = None, *, eligible: Names | None = None, label: str = ""
+        self,
+        context: Values | None = None,
+        k: int | None = None,
+        *,
+        eligible: Names | None = None,
+        include: Names | None = None,
+        at_most: Limits | None = None,
+        budget: float | None = None,
+        groups: Groups | None = None,
+        propensities: bool = False,
+        label: str = "",
+        key: str | None = None,
+        request: str | None = None,
+        expires: float | None = None,
     ) -> Entry:
         """Choose k arms for a round, as Preselector.select does.
 
@@ -187,168 +133,255 @@ class Learner:
             How many arms to choose.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
+        include, at_most, budget, groups : optional
+            What the set has to obey, as in Preselector.select; it is recorded.
+        propensities : bool, default False
+            Whether the decision says how likely each of its arms was.
         label : str, default ""
             What the round is about, for reports.
+        key : str, optional
+            A public id for the decision, such as `make_key` returns, by which `learn` finds it. What is left to chance
+            then depends on it alone.
+        request : str, optional
+            What the caller calls this request. The same one again gives the same decision; with other arguments it is
+            a ConflictError.
+        expires : float, optional
+            After how many seconds the decision expires, if its outcome has not been told: see `expire_due`.
         """
         if not isinstance(label, str):
-            raise InputError(f"label is {label!r:.80}; use a string")
+            raise InputError(f"label is {show(label)}; use a string")
         if isinstance(eligible, Iterable) and not isinstance(eligible, str):
-            eligible = list(eligible)  # an iterator could be read only once
-        values = _name_values(self._preselector.context, self._preselector._as_row(context))
-        with self._in_step():
-            decision = self._preselector.select(values, k=k, eligible=eligible)
-            body = {"label": label, "context": values, "k": len(decision.names), "eligible": eligible}
-            record, numbers = decision.to_record()
-            number = self.journal.append("decision", body | record, numbers=numbers)
-        self._snapshot_when_due()
-        return Entry(number, decision, label)
+            eligible = tuple(eligible)  # an iterator could be read only once
+        rules = describe_rules(include, at_most, budget, groups)
+        known = None if request is None else self._find_request(check_name(request, "request"))
+        if known is not None:
+            return _repeat(known, context, k, label=label, eligible=eligible, rules=rules)
+        with self._step():
+            arms = self._fold.preselector
+            seed = arms.policy.next_seed if key is None else hash_root(check_name(key, "key"))
+            decision = arms.choose(context, k, seed=seed, eligible=eligible, propensities=propensities, **rules)
+            more = {"label": label, "eligible": eligible, "rules": rules, "key": key, "request": request}
+            event = Decided.of(decision, k=integer(k, "k", 1), expires=_find_end(expires), **more)
+            entry = Entry(self.journal.last + 1, decision, label, key, event.expires)
+            self._take(event, entry)
+        return entry
 
     def learn(
         self,
-        entry: Entry | int,
+        entry: Entry | int | str,
         *,
-        winner: str | None = None,
-        ranking: Names | None = None,
+        winner: str | None = MISSING,
+        ranking: Places | None = None,
+        ratings: Ratings | None = None,
         outcome: Outcome | None = None,
         after: float | None = None,
+        also: Names | None = None,
         details: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Learn from the outcome of a decision: give a winner, a ranking or another outcome.
+    ) -> bool:
+        """Learn from the outcome of a decision: give a winner, a ranking, ratings or another outcome.
 
         Parameters
         ----------
-        entry : Entry or int
-            What `select` returned, or its number: in this process or in an earlier one.
-        winner : str, optional
-            The chosen arm that won.
-        ranking : iterable of str, optional
-            The chosen arms, or the best of them, best first.
+        entry : Entry, int or str
+            What `select` returned, its number, or its key: in this process or in an earlier one.
+        winner : str or None, optional
+            The chosen arm that won; None if nobody did, for policies with `outside`.
+        ranking : iterable of str, or of lists of str, optional
+            The chosen arms, or the best of them, best first. Arms that are tied are in a list: [["a", "b"], "c"].
+        ratings : mapping of str to float, optional
+            A number for every chosen arm, the higher the better: a ranking, in which equal ratings are ties.
         outcome : Outcome, optional
             Any other outcome, such as NoWinner() or Void().
         after : float, optional
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
+        also : iterable of str, optional
+            Arms that competed besides the chosen ones: see Preselector.learn. It is recorded.
         details : mapping, optional
             What else to record, such as seconds; anything that JSON can hold. Nothing is learnt from it.
+
+        Returns
+        -------
+        bool
+            False if the same was told before, so that nothing was to be done. Another outcome is a ConflictError, and
+            one of a decision that has expired an ExpiredError.
         """
         if not (details is None or isinstance(details, Mapping)):
-            raise InputError(f"details is {details!r:.80}; give values by name")
-        self._check_in_step()
-        decided = self._find_unfinished(entry)
-        learnt = make_outcome(decided.decision, winner, ranking, outcome, after)
-        body = {**apply.name_outcome(decided.decision, learnt), "details": {} if details is None else details}
-        refused: InputError | None = None
-        with self._in_step():
-            self.journal.append("outcome", body, decision=decided.number)
-            try:
-                self._preselector.learn(decided.decision, outcome=learnt)
-            except InputError as error:  # every replay refuses it too
-                refused = error
-        self._snapshot_when_due()
-        if refused is not None:
-            raise JournalError(f"the outcome of decision {decided.number} is recorded, but not learnt from: {refused}")
+            raise InputError(f"details is {show(details)}; give values by name")
+        given = {"winner": winner, "ranking": ranking, "ratings": ratings, "outcome": outcome, "after": after}
+        given["also"] = None if also is None else names(also, "also")
+        with self._step():
+            found = self.find(entry)
+            ending = self.find_ending(found)
+            if ending is not None:
+                self._require_same(found, ending, given)
+                return False
+            refusal = self._take(self._make_told(found, given, details))[1]
+        if refusal is not None:
+            raise UnlearntError(f"the outcome of decision {found.number} is recorded, but not learnt from: {refusal}")
+        return True
 
-    def unfinished(self) -> list[Entry]:
-        """The decisions that have no outcome yet, of this process and of earlier ones."""
-        self._check_in_step()
-        return [Entry.of(event) for event in self.journal.unfinished()]
+    def note(self, entry: Entry | int | str, *, details: Mapping[str, Any] | None = None, **outcome: Any) -> None:
+        """Record how a decision ended, to be told later together with what is not known yet; nothing is learnt now.
 
-    def scores(self, context: Values | None = None) -> dict[str, float]:
-        """The score by which the policy would rank each arm in a context now, by name.
+        If this process dies before, the next one finds the note: see `find_note`.
 
         Parameters
         ----------
-        context : mapping, sequence or array, optional
-            The features of the round, as in `select`.
+        entry : Entry, int or str
+            What `select` returned, its number, or its key.
+        details : mapping, optional
+            What else to record, as in `learn`.
+        **outcome
+            winner, ranking, ratings, outcome, after or also, as in `learn`.
         """
-        self._check_in_step()
-        return self._preselector.scores(context)
+        with self._step():
+            found = self.find(entry)
+            given = {"winner": MISSING, "ranking": None, "ratings": None, "outcome": None, "after": None, "also": None}
+            self._take(Noted(self._make_told(found, {**given, **outcome}, details)))
 
-    def snapshot(self) -> None:
-        """Keep a snapshot of the state, so that opening the journal is fast; `close` does so too."""
-        self._check_in_step()
-        self.journal.keep_snapshot(self._preselector.to_bytes())
-        self._kept = self.journal.last
+    def expire(self, entry: Entry | int | str) -> bool:
+        """Let a decision expire: its outcome is no longer accepted, and nothing is learnt.
 
-    def close(self) -> None:
-        """Keep a snapshot and close the journal; another process may resume it."""
-        if not (self._closed or self._broken) and self.journal.last > self._kept:
-            self._snapshot_if_possible()
-        self._closed = True
-        self.journal.close()
+        Parameters
+        ----------
+        entry : Entry, int or str
+            What `select` returned, its number, or its key.
 
-    def __enter__(self) -> Self:
-        return self
+        Returns
+        -------
+        bool
+            False if it had expired already. If it has an outcome, that is a ConflictError.
+        """
+        with self._step():
+            found = self.find(entry)
+            ending = self.find_ending(found)
+            if ending is None:
+                self._take(Expired(found.number, found.key))
+            elif ending.kind != Expired.kind:
+                raise ConflictError(f"decision {found.number} of {self.journal.source} has an outcome already")
+        return ending is None
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def expire_due(self, now: float | None = None, *, limit: int = 1000) -> list[Entry]:
+        """Let all decisions expire whose time has come, the oldest first, and return them.
 
-    def __repr__(self) -> str:
-        return f"Learner({str(self.journal.path)!r}, events={self.journal.last}, {self._preselector!r})"
-
-    @contextmanager
-    def _in_step(self) -> Iterator[None]:
-        """Keep memory and disk in step: after a step that fails halfway, the learner cannot be used any longer."""
-        self._check_in_step()
-        try:
-            yield
-        except InputError:  # nothing has changed
-            raise
-        except BaseException as error:
-            self._broken = str(error) or type(error).__name__
-            raise
-
-    def _check_in_step(self) -> None:
-        if self._closed:
-            raise JournalError(f"the learner of {self.journal.path} is closed; open the journal again")
-        if self._broken:
-            raise JournalError(
-                f"a step was not finished ({self._broken}); "
-                f"open {self.journal.path} again to resume from what is on disk"
-            )
-
-    def _find_unfinished(self, entry: Entry | int) -> Entry:
-        """Return the entry as the journal has it; one that has an outcome already is an error."""
-        number = entry.number if isinstance(entry, Entry) else integer(entry, "entry", 1)
-        event = self.journal.event(number)
-        if event is None or event.kind != "decision":
-            raise InputError(f"event {number} of {self.journal.path} is not a decision")
-        found = Entry.of(event)
-        if isinstance(entry, Entry) and not _is_same(entry, found):
-            raise InputError(f"the entry is decision {number} of another journal, not of {self.journal.path}")
-        if self.journal.outcome_of(number) is not None:
-            raise InputError(f"decision {number} of {self.journal.path} has an outcome already")
+        Parameters
+        ----------
+        now : float, optional
+            The time, in seconds since 1970; by default that of the clock.
+        limit : int, default 1000
+            How many at most.
+        """
+        now, found = time.time() if now is None else now, []
+        with self._step():
+            for entry in self._list_due(now, limit):
+                self._take(Expired(entry.number, entry.key))
+                found.append(entry)
         return found
 
-    def _snapshot_when_due(self) -> None:
-        if self.journal.last - self._kept >= self._every:
-            self._snapshot_if_possible()
+    def absorb(self, rows: Sequence[Row]) -> list[tuple[Row, str]]:
+        """Take in rows that other processes submitted to a shared storage, number them, and make that durable.
 
-    def _snapshot_if_possible(self) -> None:
-        """Keep a snapshot; as it only saves time, a failure is worth a warning, not an error."""
+        Parameters
+        ----------
+        rows : sequence of Row
+            Rows that wait, decisions before their endings.
+
+        Returns
+        -------
+        list of pairs of Row and str
+            The rows that were refused, and are removed, with the reason: an arm of this name has joined already, say.
+        """
+        storage, refused = self.journal.storage, []
+        assert isinstance(storage, SharedStorage)
+        with self._step():
+            for row in rows:
+                try:
+                    self._take_row(self._locate(row))
+                except InputError as error:
+                    refused.append((row, str(error)))
+            storage.number(self.journal.drafts, [row for row, _ in refused])
+            self.journal.settle()
+        return refused
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _warn_about(self, made: Preselector) -> None:
+        difference = compare_beginnings(self.journal.about.genesis, self._fold.preselector, made)
+        if difference:
+            warnings.warn(
+                f"{self.journal.source} was begun with something else, which counts: {difference}; "
+                "change arms with add, change and remove, or use another journal",
+                stacklevel=3,
+            )
+
+    def _find_request(self, request: str) -> Record | None:
+        self._require_fresh()
+        return self.journal.find_request(request)
+
+    def _make_told(self, found: Entry, given: Mapping[str, Any], details: Mapping[str, Any] | None) -> Told:
+        preselector = self._fold.preselector
+        besides = list_besides(found.decision, given["also"])
+        for name in besides:
+            preselector.arm(name)  # refuses what is no arm
+        outcome = make_outcome(found.decision, **{**given, "also": besides}, nobody_may_win=preselector.policy.outside)
+        more = {"details": details or {}, "decision": found.number, "key": found.key}
+        return Told.of(found.decision, outcome, also=besides, **more)
+
+    def _require_same(self, found: Entry, ending: Record, given: Mapping[str, Any]) -> None:
+        """Raise an error unless the outcome is the one reported before."""
+        told = ending.event
+        if not isinstance(told, Told):
+            raise ExpiredError(f"decision {found.number} of {self.journal.source} has expired; nothing is learnt")
         try:
-            self.snapshot()
-        except JournalError as error:
-            self._kept = self.journal.last  # the next attempt is due when the next snapshot is
-            _log.warning("no snapshot could be kept: %s", error)
+            same = told.says_the_same(self._make_told(found, given, None))
+        except InputError:
+            same = False
+        if not same:
+            raise ConflictError(
+                f"decision {found.number} of {self.journal.source} has an outcome already: "
+                f"{' '.join([told.outcome, *map(str, told.names)])}"
+            )
+
+    def _list_due(self, now: float, limit: int) -> Iterator[Entry]:
+        if self._due is None:
+            self._due = [(entry.expires, entry.number) for entry in self._list_waiting() if entry.expires is not None]
+            heapq.heapify(self._due)
+        while self._due and self._due[0][0] <= now and limit > 0:
+            found = self.find(heapq.heappop(self._due)[1])
+            if self.find_ending(found) is None:
+                limit -= 1
+                yield found
+
+    def _locate(self, row: Row) -> Record:
+        """Return a row that waits, with the number of the decision that it ends."""
+        if row.kind not in (Told.kind, Expired.kind):
+            return Record(row)
+        found = self.find(row.key or "")
+        if self.find_ending(found) is not None:
+            raise ConflictError(f"decision {row.key} has ended already")
+        return Record(row._replace(decision=found.number))
 
 
-def _restore_newest(journal: Journal) -> tuple[Preselector, int]:
-    """Restore the newest readable snapshot; return it with the number of the event after which it was kept."""
-    for snapshot in journal.snapshots():
-        try:
-            if snapshot.after > journal.last:
-                raise StateFileError(f"it was kept after event {snapshot.after}, but the last event is {journal.last}")
-            return Preselector.from_bytes(snapshot.state, journal.path), snapshot.after
-        except StateFileError as error:
-            _log.warning("a snapshot is ignored: %s", error)
-    return Preselector.from_bytes(journal.about.genesis, journal.path), 0
+def make_key() -> str:
+    """Return a public id for a decision: 26 characters, at random, that nobody can guess."""
+    return base64.b32encode(secrets.token_bytes(16))[:26].decode().lower()
 
 
-def _is_same(one: Entry, other: Entry) -> bool:
-    same = (one.number, one.label, one.decision.names) == (other.number, other.label, other.decision.names)
-    return same and one.decision.to_record()[1] == other.decision.to_record()[1]
+def _find_end(seconds: float | None) -> float | None:
+    return None if seconds is None else time.time() + number(seconds, "expires", least=0.0)
 
 
-def _name_values(names: list[str], values: Iterable[float]) -> dict[str, float | None]:
-    """Return values by name; None for unknown ones."""
-    return {name: None if math.isnan(value) else float(value) for name, value in zip(names, values, strict=True)}
+def _repeat(known: Record, context: Values | None, k: int | None, **given: Any) -> Entry:
+    """Return the decision that a request got before; a ConflictError if it asked for something else."""
+    event = known.event
+    assert isinstance(event, Decided)
+    try:
+        values = read_context(context, list(event.labels[0]))
+        same = values.tobytes() == event.decision.context.tobytes() and k == event.k
+    except InputError:
+        same = False
+    for name, value in given.items():
+        same = same and simplify(getattr(event, name), name) == simplify(value, name)
+    if not same:
+        raise ConflictError(f"request {event.request!r:.80} was made before, with other arguments; use another name")
+    return Entry.of(event, known.number)

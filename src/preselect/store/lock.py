@@ -1,43 +1,75 @@
-"""The lock of a journal: one process writes, and others get an error that names it."""
+"""The lock of an SQLite file: one process writes, and others get an error that names it.
+
+The lock is a file beside it. It says which process writes and how many events that has acknowledged, so that the next
+one notices if some of them are missing.
+"""
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
-from preselect.errors import JournalError
+from preselect.errors import InputError, JournalError
+from preselect.files import open_plain
 
 
-@contextmanager
-def lock(journal: Path) -> Iterator[None]:
-    """Hold the write lock, a file beside the journal, removed on exit."""
-    path = journal.with_name(journal.name + ".lock")
-    descriptor = _acquire(path, journal)
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # explicitly: a child between fork and exec has the descriptor too
-        os.close(descriptor)
+class Lock:
+    """The write lock, held until `release`.
+
+    Parameters
+    ----------
+    journal : Path
+        The file to lock.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.path = journal.with_name(journal.name + ".lock")
+        self._descriptor = _acquire(self.path, journal)
+        self.acknowledged = _read_count(self._descriptor)  # by a process that did not release it
+        self.note(self.acknowledged)
+
+    def note(self, acknowledged: int) -> None:
+        """Write down how many events are acknowledged; what a killed process wrote is still there."""
+        said = f"{os.getpid()}\n{acknowledged}\n".encode()
+        os.pwrite(self._descriptor, said, 0)
+        os.ftruncate(self._descriptor, len(said))
+
+    def release(self, *, keep: bool = False) -> None:
+        """Let other processes write; with `keep`, the file stays as it is."""
+        if not keep:
+            self.path.unlink(missing_ok=True)
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # explicitly: a child between fork and exec has the descriptor too
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 def _acquire(path: Path, journal: Path) -> int:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            descriptor = open_plain(path, os.O_RDWR | os.O_CREAT)
+        except InputError as error:  # prepared by somebody else, to have another file overwritten
+            raise JournalError(str(error)) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_same_file(path, descriptor):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, str(os.getpid()).encode())
                 return descriptor
             os.close(descriptor)  # the previous holder removed the file meanwhile: try with a new one
         except BaseException as error:
-            holder = os.read(descriptor, 20).decode(errors="replace")
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").partition("\n")[0]
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
                 raise _explain(journal, holder) from None
             raise
+
+
+def _read_count(descriptor: int) -> int:
+    found = os.pread(descriptor, 60, 0).split()
+    return int(found[1]) if len(found) == 2 and found[1].isdigit() else 0
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:
@@ -48,5 +80,7 @@ def _is_same_file(path: Path, descriptor: int) -> bool:
 
 
 def _explain(journal: Path, holder: str) -> JournalError:
+    if holder == str(os.getpid()):
+        return JournalError(f"{journal} is already open in this process; close it there first, or name another journal")
     user = f"process {holder}" if holder else "another process"
     return JournalError(f"{journal} is in use by {user}; end that first, or name another journal")

@@ -1,16 +1,23 @@
 """Past rounds as a journal has them: the read model from which summaries, reports and pages take their numbers.
 
 A round is a decision with its outcome, if there is one yet. An arm is *played* in a round if it was chosen, whatever
-the outcome; it *wins* if it is the winner or the first of a ranking. What is special about races is in
-`preselect.race.summary`.
+the outcome, or if it competed besides; it *wins* if it is the winner or the first of a ranking, alone or tied. What is
+special about races is in `preselect.race.summary`.
 """
 
+import gc
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import sub
 from typing import Any, Self
 
-from preselect.store.journal import Event, Journal
+from preselect.errors import JournalError
+from preselect.store.codec import peek_names
+from preselect.store.events import ArmJoined, Decided, Event, Expired, Noted, Place, Told
+from preselect.store.journal import Journal
+from preselect.store.record import Record
 
 
 @dataclass(frozen=True)
@@ -30,15 +37,20 @@ class Round:
     utilities : tuple of float
         Their estimated log-utilities at that moment, without what the policy added to explore.
     kind : str or None, default None
-        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; None as long as there is no outcome.
-    names : tuple of str, default ()
-        The winner, or the ranking, best first.
+        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; "expired" if nobody told in time; None as
+        long as it waits.
+    names : tuple of str, or of tuples of str, default ()
+        The winner, or the ranking, best first; arms that are tied in a tuple.
     after : float or None, default None
         How long it took, as a share of the time limit, if that was reported.
     ended : float or None, default None
-        When the outcome was reported, in seconds since 1970.
+        When the outcome was reported, or when it expired, in seconds since 1970.
     details : mapping, default {}
         What was reported besides the outcome.
+    key : str or None, default None
+        The public id of the decision.
+    also : tuple of str, default ()
+        Arms that competed besides the chosen ones.
     """
 
     number: int
@@ -47,38 +59,46 @@ class Round:
     chosen: tuple[str, ...]
     utilities: tuple[float, ...]
     kind: str | None = None
-    names: tuple[str, ...] = ()
+    names: tuple[Place, ...] = ()
     after: float | None = None
     ended: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    also: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, decision: Event, outcome: Event | None = None) -> Self:
-        """Make a round from the two events of a journal."""
-        made = decision.body
-        try:
-            utilities = tuple(score - width for score, width in zip(made["scores"], made["widths"], strict=True))
-            begun = cls(decision.number, decision.at, str(made["label"]), tuple(made["chosen"]), utilities)
-        except (TypeError, ValueError) as error:
-            raise decision.report_damage(f"it is not a complete decision ({error})") from None
-        return begun if outcome is None else begun.end(outcome)
+    def of(cls, decision: Record, ending: Record | None = None) -> Self:
+        """Make a round from a decision and what ended it, if anything has.
 
-    def end(self, outcome: Event) -> Self:
-        """Return the same round with its outcome."""
-        body = outcome.body
-        return replace(
-            self,
-            kind=str(body["kind"]),
-            names=tuple(body["names"]),
-            after=body.get("after"),
-            ended=outcome.at,
-            details=body["details"] if isinstance(body["details"], Mapping) else {},
-        )
+        Parameters
+        ----------
+        decision : Record
+            The decision.
+        ending : Record, optional
+            Its outcome, or that it expired.
+        """
+        made = decision.event
+        if not isinstance(made, Decided):
+            raise JournalError(f"event {decision.number} is not a decision")
+        utilities = tuple(map(sub, made.scores, made.widths))
+        begun = decision.number, decision.at, made.label, made.chosen, utilities
+        if ending is None:
+            return cls(*begun, key=made.key)
+        told = ending.event
+        if not isinstance(told, Told):
+            return cls(*begun, kind=Expired.kind, ended=ending.at, key=made.key)
+        return cls(*begun, told.outcome, told.names, told.after, ending.at, told.details, made.key, told.also)
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The winner, or the first of the ranking, or those that are tied for it."""
+        return _list_leaders(self.names)
 
     @property
     def winner(self) -> str | None:
-        """The winner, or the first of the ranking."""
-        return self.names[0] if self.names else None
+        """The winner, or the first of the ranking; None if several are tied for it."""
+        leaders = self.leaders
+        return leaders[0] if len(leaders) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -88,19 +108,22 @@ class RoundCounts:
     Parameters
     ----------
     plays : Counter of str
-        By arm: the rounds in which it was chosen.
+        By arm: the rounds in which it was chosen, or competed besides.
     wins : Counter of str
-        By arm: the rounds that it won, or whose ranking it leads.
+        By arm: the rounds that it won, or whose ranking it leads, alone or tied.
     outcomes : Counter of str
         By kind of outcome: rounds.
     unfinished : int
         Rounds without an outcome.
+    joined : tuple of str, default ()
+        Arms that joined later, in order.
     """
 
     plays: Counter[str]
     wins: Counter[str]
     outcomes: Counter[str]
     unfinished: int
+    joined: tuple[str, ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -118,13 +141,92 @@ def read_rounds(journal: Journal, after: int = 0) -> list[Round]:
     after : int, default 0
         Number of an event: only rounds that were decided after it are read.
     """
-    rounds: dict[int, Round] = {}
-    for event in journal.events(after=after):
-        if event.kind == "decision":
-            rounds[event.number] = Round.of(event)
-        elif event.decision in rounds:
-            rounds[event.decision] = rounds[event.decision].end(event)
-    return list(rounds.values())
+    with collection_paused():
+        return [one for one, _, _ in pair_rounds(journal, after)]
+
+
+def pair_rounds(journal: Journal, after: int = 0) -> Iterator[tuple[Round, Decided, Record | None]]:
+    """Yield the rounds of a journal, in the order of their decisions, each with the two events that it is made of.
+
+    Parameters
+    ----------
+    journal : Journal
+        An open journal.
+    after : int, default 0
+        Number of an event: only rounds that were decided after it are read.
+    """
+    decisions: dict[int, Record] = {}
+    endings: dict[int, Record] = {}
+    for record in journal.records(after=after):
+        if record.kind == Decided.kind:
+            decisions[record.number] = record
+        elif record.row.decision is not None:
+            endings[record.row.decision] = record
+    for number, decision in decisions.items():
+        made, ending = decision.event, endings.pop(number, None)
+        assert isinstance(made, Decided)
+        yield Round.of(decision, ending), made, ending
+
+
+def read_counts(journal: Journal) -> RoundCounts:
+    """Count the rounds of a journal: faster than to read them.
+
+    Parameters
+    ----------
+    journal : Journal
+        An open journal.
+    """
+    sets, endings, also = Counter[tuple[Place, ...]](), Counter[tuple[str, tuple[Place, ...]]](), Counter[str]()
+    joined: list[Place] = []
+    with collection_paused():
+        for record in journal.records():
+            if record.kind == Noted.kind:
+                continue
+            found = peek_names(record.row) or _name(record.event)
+            if record.kind == Decided.kind:
+                sets[found[1]] += 1
+            elif record.row.decision is not None:
+                endings[found[:2]] += 1
+                also.update(found[2])
+            elif record.kind == ArmJoined.kind:
+                joined += found[1]
+    plays, wins, outcomes = also, Counter[str](), Counter[str]()
+    for chosen, count in sets.items():
+        plays.update(dict.fromkeys(_flatten(chosen), count))
+    for (kind, names), count in endings.items():
+        outcomes[kind] += count
+        wins.update(dict.fromkeys(_list_leaders(names), count))
+    return RoundCounts(plays, wins, outcomes, sets.total() - outcomes.total(), tuple(_flatten(joined)))
+
+
+def _name(event: Event) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
+    """Return what is counted of an event, as `peek_names` does."""
+    if isinstance(event, Decided):
+        return event.kind, event.chosen, ()
+    if isinstance(event, Told):
+        return event.outcome, event.names, event.also
+    return event.kind, (event.name,) if isinstance(event, ArmJoined) else (), ()
+
+
+def _flatten(names: Iterable[Place]) -> list[str]:
+    return [one for name in names for one in (name if isinstance(name, tuple) else (name,))]
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Keep the garbage collector from going through very many objects again and again while they are made."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _list_leaders(names: tuple[Place, ...]) -> tuple[str, ...]:
+    first = names[0] if names else ()
+    return first if isinstance(first, tuple) else (first,)
 
 
 def count_rounds(rounds: Iterable[Round]) -> RoundCounts:
@@ -137,8 +239,8 @@ def count_rounds(rounds: Iterable[Round]) -> RoundCounts:
     """
     every = list(rounds)
     return RoundCounts(
-        plays=Counter(arm for one in every for arm in one.chosen),
-        wins=Counter(one.winner for one in every if one.winner is not None),
+        plays=Counter(arm for one in every for arm in one.chosen + one.also),
+        wins=Counter(arm for one in every for arm in one.leaders),
         outcomes=Counter(one.kind for one in every if one.kind is not None),
         unfinished=sum(one.kind is None for one in every),
     )

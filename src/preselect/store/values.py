@@ -18,7 +18,7 @@ def encode(value: Any, argument: str) -> str:
     >>> encode({"seconds": float("inf"), "status": None}, "details")
     '{"seconds": {"$number": "inf"}, "status": null}'
     """
-    return json.dumps(_simplify(value, argument), allow_nan=False)
+    return json.dumps(simplify(value, argument), allow_nan=False)
 
 
 def decode(text: str) -> Any:
@@ -27,14 +27,11 @@ def decode(text: str) -> Any:
     >>> decode('{"seconds": {"$number": "inf"}, "status": null}')
     {'seconds': inf, 'status': None}
     """
-    return json.loads(text, object_hook=_restore)
+    return json.loads(text, object_hook=_restore) if '"$' in text else json.loads(text)
 
 
-def _restore(found: dict[str, Any]) -> Any:
-    return float(found[_NOT_FINITE]) if set(found) == {_NOT_FINITE} else found
-
-
-def _simplify(value: Any, argument: str) -> Any:
+def simplify(value: Any, argument: str) -> Any:
+    """Return a value as JSON has it; an InputError, which calls it by the argument's name, if JSON cannot hold it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -42,7 +39,24 @@ def _simplify(value: Any, argument: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_simplify(one, f"{argument}[{position}]") for position, one in enumerate(value)]
-    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value) and set(value) != {_NOT_FINITE}:
-        return {name: _simplify(one, f"{argument}[{name!r}]") for name, one in value.items()}
+        return [simplify(one, f"{argument}[{position}]") for position, one in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return _escape({name: simplify(one, f"{argument}[{name!r}]") for name, one in value.items()})
     raise InputError(f"{argument} is {value!r:.80}, which JSON cannot hold; use strings, numbers, lists and mappings")
+
+
+def _escape(found: dict[str, Any]) -> dict[str, Any]:
+    """Mark a mapping that would come back as a number, or without its mark, by one more $."""
+    name = next(iter(found)) if len(found) == 1 else ""
+    return {f"${name}": found[name]} if _is_mark(name) else found
+
+
+def _restore(found: dict[str, Any]) -> Any:
+    name = next(iter(found)) if len(found) == 1 else ""
+    if name == _NOT_FINITE:
+        return float(found[name])
+    return {name[1:]: found[name]} if _is_mark(name) else found
+
+
+def _is_mark(name: str) -> bool:
+    return name.endswith(_NOT_FINITE) and not name.strip("$").removesuffix("number")

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
+from numpy.typing import NDArray
+
+from preselect import state
 from preselect.errors import JournalError, StateFileError
 from preselect.preselector import Preselector
-from preselect.store import apply, database
-from preselect.store.journal import Event, Journal, Snapshot
+from preselect.store import journal
+from preselect.store.apply import Fold
+from preselect.store.events import Decided, Expired, Told
+from preselect.store.journal import Journal
+from preselect.store.record import Record
+from preselect.store.rounds import collection_paused
+from preselect.store.storage import MAIN
 
 
 @dataclass(frozen=True)
@@ -19,7 +28,7 @@ class Verification:
 
     Parameters
     ----------
-    path : Path
+    source : str
         The journal.
     events : int
         How many events were replayed: all of them, or those up to the first difference.
@@ -31,14 +40,20 @@ class Verification:
         How many snapshots were compared.
     difference : str or None
         The first difference, None if there is none.
+    expired : int, default 0
+        How many events said that a decision expired.
+    earlier : int, default 0
+        How many decisions were chosen with an earlier state, by a process that was behind; they are not repeated.
     """
 
-    path: Path
+    source: str
     events: int
     decisions: int
     outcomes: int
     snapshots: int
     difference: str | None
+    expired: int = 0
+    earlier: int = 0
 
     @property
     def equal(self) -> bool:
@@ -46,89 +61,99 @@ class Verification:
         return self.difference is None
 
 
-def verify(path: str | os.PathLike[str], *, report: Callable[[int, int], object] | None = None) -> Verification:
+def verify(
+    url: str | os.PathLike[str], name: str = MAIN, *, report: Callable[[int, int], object] | None = None
+) -> Verification:
     """Replay a journal from its beginning and compare; it may be in use at the same time.
 
     Parameters
     ----------
-    path : str or path
-        The journal.
+    url : str or path
+        The storage.
+    name : str, default "main"
+        The name of the journal.
     report : callable, optional
         Called after each event with how many events are done and how many there are.
     """
-    with Journal.read(path) as journal:
-        verifier = _Verifier(journal)
-        for event in journal.events():
-            verifier.check(event)
+    with Journal.read(url, name) as source, collection_paused():
+        verifier = _Verifier(source)
+        for record in source.records():
+            verifier.check(record)
             if verifier.difference:
                 break
             if report is not None:
-                report(event.number, journal.last)
+                report(record.number, source.last)
         return verifier.conclude()
 
 
 class _Verifier:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.preselector = Preselector.from_bytes(journal.about.genesis, journal.path)
+        begun = Preselector.from_bytes(journal.about.genesis, journal.source)
+        self.fold = Fold(journal, begun, 0, journal.about.digest)
         self.snapshots = {snapshot.after: snapshot for snapshot in journal.snapshots()}
-        self.digest, self.last, self.compared = journal.about.digest, 0, 0
-        self.counts = {"arm": 0, "decision": 0, "outcome": 0}
-        damage = journal.find_damage()
+        self.compared, self.counts = 0, Counter[str]()
+        damage = journal.storage.find_damage()
         self.difference = f"the file is damaged: {damage}" if damage else self._compare_snapshot()
 
-    def check(self, event: Event) -> None:
-        self.difference = self.difference or self._check_chain(event) or self._replay(event)
-        self.last, self.digest = event.number, event.digest
-        self.difference = self.difference or self._compare_snapshot()
-        self.counts[event.kind] += 1
+    def check(self, record: Record) -> None:
+        self.difference = self.difference or self._replay(record) or self._compare_snapshot()
+        self.counts[record.kind] += 1
 
     def conclude(self) -> Verification:
         beyond = [after for after in self.snapshots if after > self.journal.last]
         if self.difference is None and beyond:
             self.difference = f"there is a snapshot after event {beyond[0]}, but the last event is {self.journal.last}"
-        counts = self.counts
         return Verification(
-            self.journal.path,
-            sum(counts.values()),
-            counts["decision"],
-            counts["outcome"],
+            self.journal.source,
+            self.counts.total(),
+            self.counts[Decided.kind],
+            self.counts[Told.kind],
             self.compared,
             self.difference and self.difference + _compare_versions(self.journal.about.software),
+            self.counts[Expired.kind],
+            self.fold.skipped,
         )
 
-    def _check_chain(self, event: Event) -> str | None:
-        if event.number != self.last + 1:
-            return f"event {self.last + 1} is missing: {event.number} follows {self.last}"
-        if not event.follows(self.digest):
-            return f"event {event.number} ({event.kind}) is not as it was written: its digest does not match"
-        return None
-
-    def _replay(self, event: Event) -> str | None:
+    def _replay(self, record: Record) -> str | None:
         try:
-            return apply.apply_event(self.preselector, self.journal, event)
+            return self.fold.take(record, repeat=True)
         except JournalError as error:
             return str(error)
 
     def _compare_snapshot(self) -> str | None:
-        snapshot = self.snapshots.get(self.last)
+        snapshot = self.snapshots.get(self.fold.number)
         if snapshot is None:
             return None
         self.compared += 1
-        return _compare_state(snapshot, self.preselector)
+        try:
+            kept = self.journal.read_snapshot(snapshot)
+            same = _is_same(kept, self.fold.preselector.to_bytes(), self.journal.source)
+        except StateFileError as error:
+            return str(error)
+        return None if same else f"the state after event {snapshot.after} differs from the snapshot kept then"
 
 
-def _compare_state(snapshot: Snapshot, preselector: Preselector) -> str | None:
-    try:
-        same = snapshot.state == preselector.to_bytes()
-    except StateFileError as error:
-        return str(error)
-    return None if same else f"the state after event {snapshot.after} differs from the snapshot kept then"
+def _is_same(kept: bytes, now: bytes, source: str) -> bool:
+    """Whether two states have the same content, even if their bytes differ.
+
+    Other releases of Python write other headers of archives; later releases of this package add values.
+    """
+    if kept == now:
+        return True
+    then, found = (state.unpack(content, source) for content in (kept, now))
+    headers = all(found.header.get(name) == value for name, value in then.header.items())
+    arrays = (_is_equal(array, found.arrays.get(name)) for name, array in then.arrays.items())
+    return then.kind == found.kind and headers and all(arrays)
+
+
+def _is_equal(then: NDArray[Any], now: NDArray[Any] | None) -> bool:
+    return now is not None and (then.shape, then.dtype, then.tobytes()) == (now.shape, now.dtype, now.tobytes())
 
 
 def _compare_versions(then: dict[str, str]) -> str:
     """Say which software or machine is different, because that may change the last bits of numbers."""
-    now = database.list_versions()
+    now = journal.list_versions()
     changed = [
         f"{name} was {then.get(name)} and is {version}" for name, version in now.items() if version != then.get(name)
     ]
