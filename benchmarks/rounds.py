@@ -77,7 +77,7 @@ def default(n, d, k):
 
 def bare(n, d, k):
     policy, problem = preselect.CPPL(d=d, seed=0), Problem(n, d, k)
-    every, scratch = np.empty(0, dtype=np.bool_), np.empty((2, n))
+    nothing, every = np.empty(0), np.empty(0, dtype=np.bool_)
     arms, bounds, ranking = np.empty(k, dtype=np.int64), np.empty(2 * k), np.empty(1, dtype=np.int64)
     rows = np.empty((k, d))
     read_only = rows.view()
@@ -90,7 +90,7 @@ def bare(n, d, k):
         Sigma, beta, growth, form = policy._width()
         step = policy.gamma_1 * t**-policy.alpha
         start = perf_counter_ns()
-        choosing.choose(X, policy.theta_bar, Sigma, beta, growth, form, every, scratch, arms, bounds, rows)
+        choosing.choose(X, policy.theta_bar, Sigma, beta, growth, form, nothing, every, arms, bounds, rows)
         chosen = perf_counter_ns()
         ranking[0] = problem.winner(rows)
         reported = perf_counter_ns()

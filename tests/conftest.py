@@ -4,6 +4,8 @@ import secrets
 import hypothesis
 import numpy as np
 import pytest
+from browsers import chromium, open_page  # noqa: F401
+from postgres_server import postgres, postgres_server  # noqa: F401
 from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN
 from small_scenario import DESCRIPTION, FEATURES, RUNS

@@ -10,11 +10,15 @@ OUTCOMES = list(LENGTHS)
 
 
 def agree(policy, source, outcome, *, rounds=60, n=12, d=4, k=3, compare=()):
-    """Play rounds with both; choices and the named arrays must agree in every one. `source` has select and learn."""
+    """Play rounds with both; choices and the named arrays must agree in every one. `source` has select and learn.
+
+    Its `generator` is set to that of the policy's next decision.
+    """
     generator = np.random.default_rng(5)
     theta = generator.uniform(-2.0, 2.0, d)
     for t in range(rounds):
         X = generator.uniform(-1.0, 1.0, (n, d))
+        source.generator = np.random.default_rng(policy.next_seed)
         expected = source.select(X, k)
         decision = policy.select(X, k)
         assert decision.arms.tolist() == list(expected), f"round {t + 1}"

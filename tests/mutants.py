@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 MOST_SECONDS = 300.0  # for a mutant, which may loop forever
 PASSED, FAILED = 0, 1  # exit codes of pytest; any other says that the tests could not be run
 OPTIONS = ("-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider")
+TEMPORARY = ("interpreted", "compiled")  # folders for what tests write
 SETTINGS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -76,7 +77,8 @@ class Runs:
     def try_mutant(self, mutant):
         """Run the tests of a mutant; return the exit code, None if it took too long, and the output, as above."""
         with tempfile.TemporaryDirectory(dir=self.folder) as place:
-            copy = shutil.copytree(self.original, Path(place) / "copy")  # with the times by which caches are valid
+            left = shutil.ignore_patterns(*TEMPORARY)  # by tests: pipes, devices and links among them
+            copy = shutil.copytree(self.original, Path(place) / "copy", ignore=left)  # with the times of cached code
             mutant.apply(copy)
             return self._test(copy, mutant.tests, mutant.compiled, MOST_SECONDS)
 
@@ -87,7 +89,7 @@ class Runs:
                 _kill(process)
 
     def _test(self, copy, tests, compiled, most_seconds):
-        temporary = copy / "temporary"
+        temporary = copy / TEMPORARY[compiled]  # originals run both at the same time
         temporary.mkdir(exist_ok=True)
         paths = [f"tests/{name}" for name in tests]
         command = [sys.executable, "-m", "pytest", *OPTIONS, f"--basetemp={temporary / 'pytest'}", *paths]

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 from preselect import InputError
-from preselect.arguments import boolean, integer, number, one_of
+from preselect.arguments import boolean, integer, names, number, one_of
 
 
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
         (lambda: integer(np.int32(3), "k", 1), 3),
-        (lambda: integer(10**400, "k", 1), 10**400),
+        (lambda: integer(2**63 - 1, "k", 1), 2**63 - 1),
+        (lambda: integer(2**200, "seed", 0, 2**256 - 1), 2**200),
+        (lambda: names(iter(["a", "b"]), "arms"), ["a", "b"]),
+        (lambda: names(np.array(["a"]), "arms"), ["a"]),
         (lambda: number(np.float32(0.5), "x"), 0.5),
         (lambda: number(fractions.Fraction(1, 4), "x", above=0.0), 0.25),
         (lambda: number(2, "x", least=2.0, most=2.0), 2.0),
@@ -34,6 +37,18 @@ def test_values_come_back_as_plain_ones(check, expected):
         (lambda: integer(-1, "seed", 0), "seed is -1; use an integer of at least 0"),
         (lambda: integer(2.5, "k", 1), "k is 2.5; use an integer of at least 1"),
         (lambda: integer(-(10**5000), "k", 1), "k is an integer of 16610 bits; use an integer of at least 1"),
+        (lambda: integer(10**5000, "k", 1), "k is an integer of 16610 bits; use an integer of at most 2**63 - 1"),
+        (lambda: integer(2**63, "k", 1), "k is 9223372036854775808; use an integer of at most 2**63 - 1"),
+        (lambda: integer(np.array([3]), "k", 1), "k is array([3]); use an integer of at least 1"),
+        (lambda: integer(9, "k", 1, 8), "k is 9; use an integer of at most 8"),
+        (lambda: names("ab", "arms"), "arms is 'ab'; use a list of names"),
+        (lambda: names(b"ab", "arms"), "arms is b'ab'; use a list of names"),
+        (lambda: names(np.array("ab"), "arms"), "arms is array('ab', dtype='<U2'); use a list of names"),
+        (lambda: names([b"a"], "arms"), "arms has b'a' as a name; use strings"),
+        (lambda: names([1, 2], "arms"), "arms has 1 as a name; use strings"),
+        (lambda: names(["a", ""], "arms"), "arms has an empty name; use strings of at least one character"),
+        (lambda: names([10**5000], "arms"), "arms has an integer of 16610 bits as a name; use strings"),
+        (lambda: names([[10**5000]], "arms"), "arms has a list that cannot be shown as a name; use strings"),
         (lambda: number("2", "x"), "x is '2'; use a finite number"),
         (lambda: number(None, "x", least=0.0), "x is None; use a number of at least 0"),
         (lambda: number([1.0], "x"), "x is [1.0]; use a finite number"),

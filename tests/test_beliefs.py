@@ -48,6 +48,21 @@ def test_the_belief_is_as_far_from_the_truth_as_it_expects(size, chosen):
     assert 0.7 < mean_surprise(300, range(40), size, chosen=chosen) < 1.5
 
 
+@pytest.mark.parametrize("size", [1.0, 3.0])
+def test_with_the_growing_beta_it_is_as_sure_as_the_exact_mode(size):
+    """With features of size 3 the posterior is far from Gaussian, and its own mode is off by 1.8 d on average."""
+    apart = []
+    for seed in range(3):
+        policy, outcomes = Newton(d=D, seed=seed), []
+        for truth, decision, order in play(policy, seed, 300, size=size):
+            outcomes.append(([order[0]], decision.rows))
+            theta = truth
+        mode, A = fidelity.maximise(np.zeros(D), np.eye(D), outcomes, theta, 1e-4)
+        apart.append((policy.theta - mode) @ A @ (policy.theta - mode) / D)
+        assert surprise(policy, theta) < 1.5 * (mode - theta) @ A @ (mode - theta) / D + 0.2
+    assert max(apart) < 0.3
+
+
 @pytest.mark.parametrize("options", [{"k": 2}, {"k": 8}, {"ranking": True}])  # 8 rows are more than d
 def test_so_it_is_for_other_outcomes(options):
     assert 0.6 < mean_surprise(200, range(30), 2.0, chosen=True, **options) < 1.6

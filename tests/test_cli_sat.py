@@ -60,10 +60,10 @@ def test_generating_overwrites_nothing(files, tmp_path):
         ("count", "0", 2, "0 is not in the range 1<=x<=1000000"),
         ("count", str(10**30), 2, "is not in the range 1<=x<=1000000"),
         ("neighbours", "-1", 1, "neighbours is -1; use an integer of at least 2"),
-        ("neighbours", str(10**30), 1, "does not fit into the ring"),
+        ("neighbours", str(10**30), 1, "use an integer of at most 2**63 - 1"),
         ("colours", "0", 1, "colours is 0; use an integer of at least 1"),
         ("colours", "100000", 1, "the formula would have"),
-        ("seed", "9" * 300, 1, "File name too long"),
+        ("seed", "9" * 300, 1, "use an integer of at most 2**63 - 1"),
     ],
 )
 def test_impossible_instances_are_refused_before_anything_is_written(tmp_path, option, value, code, sentence):

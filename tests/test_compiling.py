@@ -22,8 +22,8 @@ with warnings.catch_warnings(record=True) as caught:
     import numpy as np, preselect
     from preselect.kernels import likelihood
     u = likelihood.utilities(np.array([[2.0, 3.0]]), np.array([10.0, 1.0]))
-    likelihood.stage_normalisers(u, 1)
-stats = likelihood.utilities.stats, likelihood.stage_normalisers.stats
+    likelihood.stage_probabilities(u, 1)
+stats = likelihood.utilities.stats, likelihood.stage_probabilities.stats
 misses, hits = (sum(sum(getattr(one, name).values()) for one in stats) for name in ("cache_misses", "cache_hits"))
 print(u[0], misses, hits, len(caught))
 assert all("NUMBA_CACHE_DIR" in str(warning.message) for warning in caught), [str(one.message) for one in caught]
@@ -89,7 +89,7 @@ def damage(cache, pattern, change):
 )
 def test_a_damaged_cache_is_replaced(cache, change):
     damage(cache, "*utilities*.nbi", change)
-    damage(cache, "*stage_normalisers*.nbc", change)
+    damage(cache, "*stage_probabilities*.nbc", change)
     assert run(cache) in (["23.0", "2", "0", "0"], ["23.0", "1", "1", "0"])  # four bytes of an index may not matter
     assert run(cache) == ["23.0", "0", "2", "0"]
 

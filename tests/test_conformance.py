@@ -9,6 +9,7 @@ import pytest
 
 from preselect import EpsilonGreedy, InputError, MaxTheta, Preselector, Random, testing
 from preselect.policies import registry
+from preselect.randomness import Randomness
 
 VARIANTS = [
     *registry.POLICIES,
@@ -55,8 +56,8 @@ def test_a_copied_preselector_continues_as_the_original(make_copy):
 class Mutating(MaxTheta):
     """Sorts its input in place."""
 
-    def _choose(self, context, k, eligible):
-        chosen = super()._choose(context, k, eligible)
+    def _choose(self, context, k, eligible, randomness, rules):
+        chosen = super()._choose(context, k, eligible, randomness, rules)
         context.X.sort()
         return chosen
 
@@ -64,8 +65,8 @@ class Mutating(MaxTheta):
 class Deaf(MaxTheta):
     """Ignores eligibility."""
 
-    def _choose(self, context, k, eligible):  # noqa: ARG002
-        return super()._choose(context, k, np.empty(0, dtype=bool))
+    def _choose(self, context, k, eligible, randomness, rules):  # noqa: ARG002
+        return super()._choose(context, k, np.empty(0, dtype=bool), randomness, rules)
 
 
 class Forgetful(MaxTheta):
@@ -92,7 +93,6 @@ class Shared(MaxTheta):
     def __deepcopy__(self, memo):
         again = type(self)(d=self.d)
         vars(again).update(vars(self))
-        again._generator = copy.deepcopy(self._generator)
         return again
 
 
@@ -125,9 +125,8 @@ class Chatty(MaxTheta):
 class Unseeded(EpsilonGreedy):
     """Draws from a generator of its own."""
 
-    def _choose(self, context, k, eligible):
-        self._generator = np.random.default_rng()
-        return super()._choose(context, k, eligible)
+    def _choose(self, context, k, eligible, randomness, rules):  # noqa: ARG002
+        return super()._choose(context, k, eligible, Randomness(int(np.random.default_rng().integers(1 << 40))), rules)
 
 
 @pytest.mark.parametrize(

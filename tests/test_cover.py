@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preselect import Newton, Thompson, Winner
-from preselect.kernels import choosing
+from preselect import Newton, NoWinner, Rules, Thompson, Winner
+from preselect.kernels import covering
 from preselect.policies.cover import cover
+from preselect.randomness import Randomness
 
 EVERY = np.empty(0, dtype=np.bool_)
 
@@ -24,7 +25,7 @@ def test_each_place_goes_to_the_arm_that_adds_most(seed):
     generator = np.random.default_rng(seed)
     draws = generator.normal(size=(7, 5)) * 3.0
     arms = np.empty(4, dtype=np.int64)
-    choosing.cover(draws, draws.mean(axis=1), EVERY, arms)
+    covering.cover(draws, draws.mean(axis=1), EVERY, arms)
     for place in range(4):
         rest = [i for i in range(7) if i not in arms[:place]]
         gains = [value(draws, [*arms[:place], i]) for i in rest]
@@ -36,7 +37,7 @@ def test_each_place_goes_to_the_arm_that_adds_most(seed):
 def test_equal_gains_go_to_the_larger_estimate_and_only_the_eligible_count():
     draws = np.array([[5.0, 5.0], [1.0, 1.0], [2.0, 2.0], [9.0, 9.0]])
     arms = np.empty(3, dtype=np.int64)
-    choosing.cover(draws, draws.mean(axis=1), np.array([True, True, True, False]), arms)
+    covering.cover(draws, draws.mean(axis=1), np.array([True, True, True, False]), arms)
     assert arms.tolist() == [0, 2, 1]  # after the first nothing is gained
 
 
@@ -84,7 +85,37 @@ def test_equal_arms_are_taken_at_random(make, size):
 
 def test_without_ties_no_random_number_is_spent_on_them():
     draws = np.random.default_rng(0).normal(size=(6, 64))
-    generator = np.random.default_rng(1)
-    arms = cover(draws, draws.mean(axis=1), EVERY, 3, generator)
+    randomness = Randomness(1)
+    arms = cover(draws, draws.mean(axis=1), EVERY, 3, randomness)
     assert len(set(arms.tolist())) == 3
-    assert generator.random() == np.random.default_rng(1).random()
+    assert randomness.generator.random() == np.random.default_rng(1).random()
+
+
+@pytest.mark.parametrize("make", [Newton, Thompson])
+def test_a_set_of_one_explores_if_there_is_an_outside_option(make):
+    """The expected best of single arms would be the first one that won, for ever, in 7 of 20 runs."""
+    chances = np.array([0.6, 0.7, 0.8, 0.95])
+    for seed in range(10):
+        policy, generator, chosen = make(d=4, outside=True, choose="cover", seed=seed), np.random.default_rng(seed), []
+        for _ in range(400):
+            decision = policy.select(np.eye(4), 1)
+            chosen.append(int(decision.arms[0]))
+            policy.learn(decision, Winner(chosen[-1]) if generator.random() < chances[chosen[-1]] else NoWinner())
+        assert set(chosen) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("make", [Newton, Thompson])
+def test_a_set_of_one_is_chosen_as_by_best_whatever_made_it_so_small(make):
+    covering, plain = (make(d=3, outside=True, choose=choose, seed=0) for choose in ("cover", "best"))
+    generator, budget = np.random.default_rng(1), Rules(prices=np.ones(6), budget=1.0)
+    for seed in range(20):
+        X = generator.normal(size=(6, 3))
+        for k, rules in ((1, None), (1, Rules(include=[2])), (3, budget)):
+            one, other = (policy.decide(X, k, seed, rules=rules) for policy in (covering, plain))
+            assert one.arms.tolist() == other.arms.tolist()
+            assert one.scores.tolist() == other.scores.tolist()
+        for policy in (covering, plain):
+            policy.learn(one, Winner(one.arms[0]) if seed % 3 else NoWinner())
+    assert (covering.propensities(X, 1) is None) == (make is Newton)  # no draws
+    assert (covering.propensities(X, 3, rules=budget) is None) == (make is Newton)
+    assert covering.propensities(X, 2) is not None

@@ -69,8 +69,11 @@ def test_utilities_of_700_are_chosen_and_learnt_from():
 def test_rows_that_would_spoil_the_estimate_are_refused():
     policy = CPPL(d=2, theta_0=0.0)
     before = policy.estimate.block.copy()
-    for size in (1e160, 1e300, np.inf, np.nan):
-        with pytest.raises(InputError, match=r"X (is (inf|nan) at|has entries up to .* utilities are not finite)"):
+    for size in (np.inf, np.nan):
+        with pytest.raises(InputError, match=r"X is (inf|nan) at"):
+            policy.select(np.diag([size, size]), 2)
+    for size in (1e160, 1e300):
+        with pytest.raises(InputError, match=r"X has entries up to .* utilities are not finite"):
             policy.select(np.diag([size, size]), 2)
         decision = Decision.of(
             arms=np.arange(2),

@@ -9,7 +9,10 @@ from commands import preselect
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/preselector.md", "docs/logs.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -28,7 +31,8 @@ def test_the_worked_policy_runs_in_a_study_as_written(tmp_path, monkeypatch):
     assert "win_share:WinShare" in (tmp_path / "win-share" / "summary.csv").read_text()
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_named_in_documents_are_there(document):
-    for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / document).read_text()):
-        assert (ROOT / link).exists(), link
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / document).read_text())
+    for link in links:
+        assert ((ROOT / document).parent / link).exists(), link

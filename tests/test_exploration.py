@@ -21,7 +21,7 @@ def beta_of(policy):
 def require_growth(policy, t, m):
     """Beta is what the docstring of Newton says, after t outcomes with m features."""
     beta, q = beta_of(policy)
-    assert beta == pytest.approx(math.sqrt(2.5 + 4.0 * math.log(1.0 + t * q / (10.0 * m))))
+    assert beta == pytest.approx(math.sqrt(3.3 + 8.0 * math.log(1.0 + t * q / (40.0 * m))))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def require_growth(policy, t, m):
 def test_beta_grows_with_the_outcomes_that_taught_something(parameters, t):
     policy, plain = (Newton(d=4, beta=beta, seed=0, **parameters) for beta in (None, 1.5))
     X = np.array([[1.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0]])  # the last two features say nothing yet
-    assert beta_of(policy)[0] == pytest.approx(math.sqrt(2.5))
+    assert beta_of(policy)[0] == pytest.approx(math.sqrt(3.3))
     for kind, times in (("winner", 40), ("none", 30), ("void", 20)):
         for _ in range(times):
             decision = policy.select(X, 2)
@@ -84,7 +84,7 @@ def test_an_arm_that_was_unlucky_at_first_is_tried_again(beta, found):
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("kind", ["one-hot", "features"])
 def test_the_best_of_fixed_arms_stays_in_the_sets(kind, k):
-    """20 arms, 8000 rounds, 200 runs; a constant beta=2 loses it in 4 to 10 of them if k=2, the default in 0 or 1."""
+    """20 arms, 8000 rounds, 200 runs; a constant beta=2 loses it in 4 to 10 of them if k=2."""
     lost = []
     for seed in range(70_000, 70_200):
         generator = np.random.default_rng(seed)
@@ -97,4 +97,4 @@ def test_the_best_of_fixed_arms_stays_in_the_sets(kind, k):
             policy.learn(decision, Winner(decision.arms[(u[decision.arms] + noise).argmax()]))
         if last < 6000:
             lost.append(seed)
-    assert len(lost) <= 1, lost
+    assert lost == []

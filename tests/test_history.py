@@ -41,9 +41,9 @@ class LiteralCoLSTIM(fidelity.LiteralBelief):
     c_1, C_thresh and p_t are numbers or functions of t.
     """
 
-    def __init__(self, d, seed, c_1, C_thresh, p):
+    def __init__(self, d, c_1, C_thresh, p):
         super().__init__(d)
-        self.generator, self.inputs = np.random.default_rng(seed), (c_1, C_thresh, p)
+        self.inputs = (c_1, C_thresh, p)
         self.M, self.t, self.B = np.eye(d), 1, []
 
     def select(self, X, k):
@@ -74,7 +74,7 @@ class LiteralCoLSTIM(fidelity.LiteralBelief):
 @pytest.mark.parametrize("outcome", fidelity.OUTCOMES)
 def test_colstim_is_its_source(outcome):
     policy = CoLSTIM(d=4, c_1=0.6, threshold=1.2, p=0.5, seed=3)
-    source = LiteralCoLSTIM(4, 3, 0.6, 1.2, 0.5)
+    source = LiteralCoLSTIM(4, 0.6, 1.2, 0.5)
     fidelity.agree(policy, source, outcome, rounds=25, compare=("theta", "M"))
     assert 5 < sum(source.B) < 20  # both kinds of perturbation are played
 
@@ -83,16 +83,16 @@ def test_colstim_has_its_sources_schedules_by_default():
     """With one feature p_t is below 1 from the start; with three it is 1 for hundreds of rounds."""
     for d, rounds in ((1, 40), (3, 15)):
         root = lambda t, d=d: np.sqrt(d * np.log(t + 1))  # noqa: E731
-        source = LiteralCoLSTIM(d, 8, root, root, lambda t, d=d: d * np.log(d * (t + 1)) / np.sqrt(t))
+        source = LiteralCoLSTIM(d, root, root, lambda t, d=d: d * np.log(d * (t + 1)) / np.sqrt(t))
         fidelity.agree(CoLSTIM(d=d, seed=8), source, "winner", rounds=rounds, d=d, compare=("theta", "M"))
         assert 5 < sum(source.B) < 35 if d == 1 else all(source.B)
 
 
 def test_colstim_shares_perturbations_more_and_more_often():
-    policy = CoLSTIM(d=2, seed=0)
+    policy, generator = CoLSTIM(d=2, seed=0), np.random.default_rng(0)
     for t in (400, 4000):
         policy.observations = t - 1
-        apart = np.mean([len(set(policy._perturb(3).tolist())) > 1 for _ in range(3000)])
+        apart = np.mean([len(set(policy._perturb(3, generator).tolist())) > 1 for _ in range(3000)])
         assert apart == pytest.approx(2 * np.log(2 * (t + 1)) / np.sqrt(t), abs=4 * np.sqrt(0.25 / 3000))
 
 
@@ -124,9 +124,9 @@ def test_colstim_for_two_arms_is_a_duel_under_the_logistic_model():
 class LiteralEpochGreedy(fidelity.LiteralBelief):
     """Langford and Zhang 2007: explore once, then exploit floor(c sqrt(l)) times what the exploring rounds taught."""
 
-    def __init__(self, d, seed, c, precision):
+    def __init__(self, d, c, precision):
         super().__init__(d, precision=precision)
-        self.generator, self.c = np.random.default_rng(seed), c
+        self.c = c
         self.epoch, self.left = 0, 0
 
     def select(self, X, k):
@@ -149,7 +149,7 @@ class LiteralEpochGreedy(fidelity.LiteralBelief):
 @pytest.mark.parametrize("outcome", fidelity.OUTCOMES)
 def test_epoch_greedy_is_its_source(outcome):
     policy = EpochGreedy(d=4, c=1.7, precision=0.1, seed=4)
-    source = LiteralEpochGreedy(4, 4, 1.7, 0.1)
+    source = LiteralEpochGreedy(4, 1.7, 0.1)
     fidelity.agree(policy, source, outcome, rounds=60, compare=("theta",))
     assert len(policy.estimate.history.arrays()["sizes"]) == source.epoch > 10
 
@@ -167,7 +167,9 @@ def test_ts_mnl_draws_from_the_posterior_itself():
     density /= density.sum()
     mean, gaussian_mean = density @ grid, policy.theta[0]
     deviation = np.sqrt(density @ (grid - mean) ** 2)
-    draws = np.concatenate([policy._draw_theta(2000)[:, 0] for _ in range(10)])
+    draws = np.concatenate(
+        [policy._draw_theta(2000, np.random.default_rng(i), policy.draw.copy())[:, 0] for i in range(10)]
+    )
     tolerance = 0.05 * deviation  # 20 000 draws, hardly correlated; the Gaussian is off by much more
     assert draws.mean() == pytest.approx(mean, abs=tolerance)
     assert np.std(draws) == pytest.approx(deviation, abs=tolerance)
@@ -177,7 +179,7 @@ def test_ts_mnl_draws_from_the_posterior_itself():
 def test_ts_mnl_corrects_for_the_tails_of_its_proposals_in_many_dimensions():
     """Without outcomes the posterior is the prior: |theta|^2 has mean d and variance 2 d, whatever is proposed."""
     policy = TSMNL(d=6, seed=0)
-    squares = (policy._draw_theta(4000) ** 2).sum(axis=1)
+    squares = (policy._draw_theta(4000, np.random.default_rng(0), policy.draw.copy()) ** 2).sum(axis=1)
     assert squares.mean() == pytest.approx(6.0, abs=0.25)  # 4000 draws, hardly correlated: the error is about 0.06
     assert squares.var() == pytest.approx(12.0, abs=2.0)
 
@@ -187,9 +189,10 @@ def test_ts_mnl_takes_the_top_k_of_its_draw():
     generator = np.random.default_rng(1)
     for _ in range(30):
         X = generator.random((9, 3))
+        drawn = policy._draw_theta(1, np.random.default_rng(policy.next_seed), policy.draw.copy())[0]
         decision = policy.select(X, 3)
-        assert decision.arms.tolist() == np.argsort(-(X @ policy.draw))[:3].tolist()
-        np.testing.assert_allclose(decision.scores, decision.rows @ policy.draw)
+        assert decision.arms.tolist() == np.argsort(-(X @ drawn))[:3].tolist()
+        np.testing.assert_allclose(decision.scores, decision.rows @ drawn)
         policy.learn(decision, Winner(decision.arms[0]))
 
 
@@ -201,7 +204,7 @@ def test_the_posterior_is_the_sum_of_its_parts():
     expected = -0.5 * (theta - base[0]) @ base[1:] @ (theta - base[0])
     for age, part, length in zip((2, 1, 0), np.split(rows @ theta + offsets, [3, 8]), lengths, strict=True):
         expected += 0.9**age * model.log_likelihood(part, range(length))
-    assert history._log_posterior(rows, offsets, sizes, lengths, 3, base, 0.9, theta) == pytest.approx(
+    assert history._log_posterior(rows, offsets, sizes, lengths, None, 3, base, 0.9, theta) == pytest.approx(
         expected, rel=1e-12
     )
 
@@ -223,12 +226,12 @@ def test_the_maximum_is_found_where_plain_newton_would_diverge():
     rows = 100.0 * generator.normal(size=(60, 3))
     offsets, sizes, lengths = generator.normal(size=60), np.full(20, 3), np.ones(20, dtype=np.int64)
     prior, estimate = np.vstack((np.zeros(3), 1e-3 * np.eye(3))), np.zeros((7, 3))
-    steps = history.maximise_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, 1e-8, 50, estimate)
+    steps = history.maximise_posterior(rows, offsets, sizes, lengths, None, 20, prior, 1.0, 1e-8, 50, estimate)
     assert 0 < steps < 50
-    best = history._log_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, estimate[0])
+    best = history._log_posterior(rows, offsets, sizes, lengths, None, 20, prior, 1.0, estimate[0])
     for _ in range(200):
         near = estimate[0] + 0.05 * generator.normal(size=3)
-        assert history._log_posterior(rows, offsets, sizes, lengths, 20, prior, 1.0, near) <= best
+        assert history._log_posterior(rows, offsets, sizes, lengths, None, 20, prior, 1.0, near) <= best
 
 
 def test_refitting_less_often_learns_the_same_in_the_end():

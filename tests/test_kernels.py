@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from preselect.compiling import entry
-from preselect.kernels import algebra, averaging, choosing
+from preselect.kernels import algebra, averaging, choosing, pruning
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, PLAIN, TIED
 
 seeds = st.integers(0, 10_000)
 EVERY = np.empty(0, dtype=np.bool_)
+NOTHING = np.empty(0)
 
 invert, sandwich, update = map(entry, (algebra.invert, averaging._sandwich, averaging._update))
 gain_precision = entry(algebra.gain_precision)
-largest_eigenvalue_bound = entry(choosing._largest_eigenvalue_bound)
+largest_eigenvalue_bound = entry(pruning.largest_eigenvalue_bound)
 
 
 FORMS = [LOGARITHM, PLAIN, CONTRAST]
@@ -25,11 +26,12 @@ def best_by_brute_force(X, theta, Sigma, beta, k, form=LOGARITHM, growth=0.0):
     u, leader = X @ theta, (X @ theta).argmax()
     measured = X - X[leader] if form == CONTRAST else X
     q = np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0)
-    roots = np.sqrt((beta**2 + 4.0 * np.log1p(growth * q)) * q)
+    roots = np.sqrt((beta**2 + 8.0 * np.log1p(growth * q)) * q)
     scores = u + (np.log1p(roots) if form == LOGARITHM else roots)
     order = np.argsort(-scores)
     if form == CONTRAST:
         order = np.concatenate(([leader], order[order != leader]))
+        scores[leader] += (scores - u)[order[1]] if k > 1 else 0.0  # the width of its contrast with the best other
     return order[:k], scores[order[:k]]
 
 
@@ -41,8 +43,9 @@ def random_covariance(generator, d):
 
 def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM, growth=0.0):
     n, d = X.shape
+    apart = pruning.set_apart(Sigma, theta) if form == CONTRAST and n > 8 * d else NOTHING
     arms, bounds, rows = np.empty(k, dtype=np.int64), np.empty(2 * k), np.empty((k, d))
-    assert choosing.choose(X, theta, Sigma, beta, growth, form, eligible, np.empty((2, n)), arms, bounds, rows) == OK
+    assert choosing.choose(X, theta, Sigma, beta, growth, form, apart, eligible, arms, bounds, rows) == OK
     return arms, bounds, rows
 
 
@@ -54,6 +57,10 @@ def chosen(X, theta, Sigma, beta, k, eligible=EVERY, form=LOGARITHM, growth=0.0)
     st.sampled_from(FORMS),
     st.sampled_from([0.0, 0.01, 100.0]),
 )
+@example(0, 1, np.float64, 1.0, CONTRAST, 0.0)
+@example(1, 5, np.float64, 2.0, CONTRAST, 0.01)
+@example(2, 5, np.float64, 0.5, CONTRAST, 100.0)
+@example(3, 17, np.float32, 0.1, CONTRAST, 100.0)
 def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form, growth):
     generator, growth = np.random.default_rng(seed), growth * (beta > 0.0)  # with beta = 0 there are no widths
     n, k = 200, int(generator.integers(1, 12))
@@ -66,8 +73,11 @@ def test_pruned_choice_equals_brute_force(seed, d, dtype, beta, form, growth):
     assert np.array_equal(rows, X[arms])
     every_score, every_width = np.empty(n), np.empty(n)
     choosing.score(X, theta, Sigma, beta, growth, form, arms[0], -np.inf, every_score, every_width)
-    assert np.array_equal(bounds[:k], every_score[arms])
-    assert np.array_equal(bounds[k:], every_width[arms])
+    rest = 1 if form == CONTRAST else 0
+    assert np.array_equal(bounds[rest:k], every_score[arms][rest:])
+    assert np.array_equal(bounds[k + rest :], every_width[arms][rest:])
+    assert np.all(np.diff(bounds[:k]) <= 0.0)
+    assert np.allclose(bounds[:k] - bounds[k:], X[arms].astype(np.float64) @ theta, rtol=1e-9, atol=1e-9)
     some = generator.random(n) < 0.3
     some[arms[0]] = False
     arms, bounds, _ = chosen(X, theta, Sigma, beta, min(k, int(some.sum())), some, form, growth)
@@ -107,7 +117,7 @@ def test_a_tie_for_the_last_place_is_reported():
     X = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
     arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
     for beta in (0.0, 1.0):
-        args = (np.eye(2), beta, 0.0, LOGARITHM, EVERY, np.empty((2, 4)), arms, bounds, rows)
+        args = (np.eye(2), beta, 0.0, LOGARITHM, NOTHING, EVERY, arms, bounds, rows)
         assert choosing.choose(X, np.array([3.0, 0.0]), *args) == TIED
         assert choosing.choose(X, np.array([3.0, 8.0]), *args) == TIED
         assert choosing.choose(X[:3], np.array([3.0, 8.0]), *args) == OK
@@ -121,7 +131,7 @@ def test_scores_that_differ_by_rounding_only_are_tied(form, beta):
     X, theta, Sigma = np.array([[2.0, 0.0], [1.0, 0.0], [1.0 - 5e-13, 0.0]]), np.array([1.0, 0.0]), 1e-32 * np.eye(2)
     arms, bounds, rows = np.empty(2, dtype=np.int64), np.empty(4), np.empty((2, 2))
     for order in ([0, 1, 2], [2, 1, 0]):
-        args = (theta, Sigma, beta, 0.0, form, EVERY, np.empty((2, 3)), arms, bounds, rows)
+        args = (theta, Sigma, beta, 0.0, form, NOTHING, EVERY, arms, bounds, rows)
         assert choosing.choose(X[order], *args) == TIED
         assert choosing.choose((X - [[0.0, 0.0], [0.0, 0.0], [1e-10, 0.0]])[order], *args) == OK
 
@@ -130,7 +140,7 @@ def test_a_tie_with_an_arm_that_was_no_seed_is_reported():
     """The last arm has the largest utility, the first replaces it by its width, and the second ties with the first."""
     X, Sigma = np.array([[1.0, 5e-13], [1.0, 0.0], [0.0, 1.0 + 1e-8]]), np.diag([0.01, 0.0])
     arms, bounds, rows = np.empty(1, dtype=np.int64), np.empty(2), np.empty((1, 2))
-    args = (Sigma, 1.0, 0.0, PLAIN, EVERY, np.empty((2, 3)), arms, bounds, rows)
+    args = (Sigma, 1.0, 0.0, PLAIN, NOTHING, EVERY, arms, bounds, rows)
     assert choosing.choose(X, np.array([1e6, 1e6]), *args) == TIED
 
 

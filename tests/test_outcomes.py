@@ -1,10 +1,10 @@
+import json
 import pickle
 
 import numpy as np
 import pytest
 
-from preselect import CPPL, Decision, InputError, NoWinner, Ranking, Void, Winner
-from preselect.decision import NamedDecision
+from preselect import CPPL, Decision, InputError, NamedDecision, NoWinner, Ranking, Void, Winner
 
 ARMS = np.array([7, 4, 2])
 
@@ -98,24 +98,84 @@ def test_a_decision_can_be_put_together_from_its_parts():
     assert all(np.array_equal(getattr(again, name), part) for name, part in parts.items())
 
 
-def test_a_decision_with_names_comes_back_from_its_record():
-    parts = {"arms": np.array([4, 1]), "scores": np.array([3.0, 2.5]), "widths": np.array([0.25, 0.75])}
-    plain = Decision.of(**parts, rows=np.array([[1.0, 2.0], [3.0, 4.0]]), ids=np.array([4, 1]), round=7)
-    context, features = np.array([1e9, np.nan, 0.1]), np.array([[5.0], [6.0]])
-    again = NamedDecision.from_record(*NamedDecision(plain, ("a", "b"), context, features).to_record())
-    assert (again.names, again.round) == (("a", "b"), 7)
-    assert all(np.array_equal(getattr(again, name), getattr(plain, name)) for name in (*parts, "rows"))
-    assert again.context.tobytes() == context.tobytes()
-    assert np.array_equal(again.features, features)
+def named_decision():
+    context, features = np.array([1e9, np.nan, -0.0]), np.array([[5.0, np.nan], [0.1, 2.0]])
+    labels = ("size", "ratio", "age"), ("price", "weight")
+    return NamedDecision(("a", "b"), np.array([3.0, 2.5, 0.25, 1 / 3]), context, features, labels, 7, 123, 19)
 
 
-def test_a_decision_of_an_earlier_version_comes_back_with_the_context_of_its_event():
-    parts = {"arms": np.array([4]), "scores": np.array([3.0]), "widths": np.array([0.25])}
-    plain = Decision.of(**parts, rows=np.array([[1.0, 2.0]]), ids=np.array([4]), round=7)
-    values, numbers = NamedDecision(plain, ("a",), np.empty(0)).to_record()
-    assert "features" not in values
-    again = NamedDecision.from_record({**values, "context": {"size": 3.0, "ratio": None}}, numbers)
-    assert again.features is None
+@pytest.mark.parametrize(
+    "write_and_read",
+    [
+        lambda decision: NamedDecision.from_record(*decision.to_record()),
+        lambda decision: NamedDecision.from_json(decision.to_json()),
+        lambda decision: pickle.loads(pickle.dumps(decision)),
+    ],
+)
+def test_a_decision_with_names_comes_back_bit_for_bit(write_and_read):
+    decision = named_decision()
+    again = write_and_read(decision)
+    for name in ("names", "labels", "round", "seed", "version"):
+        assert getattr(again, name) == getattr(decision, name)
+    for name in ("scores", "widths", "context", "features"):
+        assert getattr(again, name).tobytes() == getattr(decision, name).tobytes()
+    assert again == decision
+    assert again.arms.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        again.context[0] = 1.0
+
+
+def test_a_decision_of_positions_comes_back_from_json_bit_for_bit():
+    decision = CPPL(d=3, seed=0).select(np.random.default_rng(0).random((5, 3)), 2)
+    again = Decision.from_json(decision.to_json())
+    for name in ("arms", "scores", "widths", "rows", "ids"):
+        assert getattr(again, name).tobytes() == getattr(decision, name).tobytes()
+    assert (again.round, again.seed) == (decision.round, decision.seed)
+
+
+@pytest.mark.parametrize("kind", [Decision, NamedDecision])
+@pytest.mark.parametrize("damage", ["", "[]", "nonsense", b"\xff", None, 7, "[" * 100_000])
+def test_what_is_not_a_decision_is_refused(kind, damage):
+    with pytest.raises(InputError, match=r"the decision is not JSON|the text is not a"):
+        kind.from_json(damage)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("names", ["a", "a"]),
+        ("names", ["a"]),
+        ("names", [1, 2]),
+        ("scores", [1.0, "x"]),
+        ("scores", [True, 1.0]),
+        ("scores", [10**400, 1.0]),
+        ("context", [1.0]),
+        ("features", {"price": [1.0]}),
+        ("features", 5),
+        ("round", "x"),
+        ("seed", [1]),
+        ("version", None),
+    ],
+)
+def test_a_damaged_decision_is_refused(part, value):
+    found = json.loads(named_decision().to_json())
+    found[part] = value
+    with pytest.raises(InputError, match="the decision is damaged"):
+        NamedDecision.from_json(json.dumps(found))
+    del found[part]
+    with pytest.raises(InputError, match="the decision is damaged"):
+        NamedDecision.from_json(json.dumps(found))
+
+
+def test_decisions_of_earlier_versions_come_back_with_the_context_of_their_event():
+    old = {"chosen": ["a"], "arms": [4], "scores": [3.0], "widths": [0.25], "round": 7, "d": 2}
+    numbers = np.array([3.0, 0.25, 1.0, 2.0])
+    again = NamedDecision.from_record({**old, "context": {"size": 3.0, "ratio": None}}, numbers.tobytes())
+    assert (again.features, again.seed, again.names) == (None, None, ("a",))
     np.testing.assert_array_equal(again.context, [3.0, np.nan])
+    with_features = np.append(numbers, [6.0, 5.0])
+    newer = {**old, "features": 1, "context": {"size": 5.0}}
+    again = NamedDecision.from_record(newer, with_features.tobytes())
+    assert (again.context.tolist(), again.features.tolist()) == ([5.0], [[6.0]])
     with pytest.raises(ValueError, match="do not belong together"):
-        NamedDecision.from_record(values, numbers + bytes(8))
+        NamedDecision.from_record(newer, with_features.tobytes() + bytes(8))

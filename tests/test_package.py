@@ -48,8 +48,10 @@ def test_what_is_public_is_listed_and_nothing_else(package):
         "preselect",
         "preselect.environments",
         "preselect.model",
+        "preselect.client",
         "preselect.race",
         "preselect.sat",
+        "preselect.serve",
         "preselect.store",
         "preselect.study",
         "preselect.testing",
@@ -73,7 +75,7 @@ def test_every_parameter_is_described(package):
 def test_there_is_one_tree_of_exceptions_and_it_is_drawn():
     found = [value for value in vars(errors).values() if isinstance(value, type)]
     assert all(issubclass(error, PreselectError) for error in found)
-    assert re.findall(r"^ +(?:[├└]── )?(\w+Error)\b", errors.__doc__, re.MULTILINE) == [
+    assert re.findall(r"^ +(?:│ +)?(?:[├└]── )?(\w+Error)\b", errors.__doc__, re.MULTILINE) == [
         error.__name__ for error in found
     ]
     assert issubclass(preselect.InputError, ValueError)
@@ -106,12 +108,25 @@ print(sum(sum(kernel.stats.cache_misses.values()) for kernel in compiled),
       sum(sum(kernel.stats.cache_hits.values()) for kernel in compiled))
 """
 
+FEW_AND_MANY_ARMS = """
+import numpy as np, preselect
+from preselect.kernels import choosing, pruning
+policy = preselect.Newton(d=2, mean=[1.0, 2.0], seed=0)
+for n in (16, 17):
+    policy.select(np.random.default_rng(0).random((n, 2)), 3)
+    print(len(choosing.choose.overloads), len(pruning.set_apart.overloads))
+"""
+
 
 def test_a_second_process_compiles_nothing():
     run(ROUNDS)
     misses, hits = map(int, run(ROUNDS).split())
     assert misses == 0
     assert hits > 0
+
+
+def test_bounds_for_many_arms_are_not_compiled_for_few():
+    assert run(FEW_AND_MANY_ARMS).split("\n")[:2] == ["1 0", "1 1"]
 
 
 def test_imports_point_downwards():

@@ -51,8 +51,9 @@ def test_a_loaded_policy_goes_on_without_the_file(tmp_path):
     assert not np.array_equal(loaded.theta, policy.theta)
 
 
-def test_counts_and_chance_come_back(tmp_path):
-    policy = Thompson(d=3, outside=True, seed=1)
+@pytest.mark.parametrize("seed", [1, None])
+def test_counts_and_chance_come_back(tmp_path, seed):
+    policy = Thompson(d=3, outside=True, seed=seed)
     X = np.eye(3)
     for outcome in (NoWinner(), Void(), NoWinner(), Winner(0)):
         policy.learn(policy.select(X, 3), outcome)
@@ -163,7 +164,12 @@ def test_newer_missing_unknown_and_incomplete_files_are_refused(tmp_path, monkey
     with pytest.raises(StateFileError, match="holds a Oracle, a policy whose class has not been imported"):
         preselect.load(path)
     rewritten(path, kind="CPPL", parameters={"d": 4})
-    with pytest.raises(StateFileError, match=r"not a complete CPPL state: theta_hat has shape \(3,\), expected \(4,\)"):
+    with pytest.raises(
+        StateFileError, match=r"not a complete CPPL state: d=4 makes 72 numbers, but the arrays have 42"
+    ):
+        preselect.load(path)
+    rewritten(path, kind="CPPL", parameters={"d": 2})
+    with pytest.raises(StateFileError, match=r"not a complete CPPL state: theta_hat has shape \(3,\), expected \(2,\)"):
         preselect.load(path)
     rewritten(path, parameters={"d": 3, "speed": 9})
     with pytest.raises(StateFileError, match=r"not a complete CPPL state: .*speed"):

@@ -57,6 +57,7 @@ def test_a_single_repetition_has_no_errors_and_no_p_values(tmp_path):
     assert len(tables) == 4
     assert not [text for text in (page, *tables, *printed) if re.search(r"\bnan\b", text, re.IGNORECASE)]
     assert "With 1 repetition and 1 comparison no p can be below 1, so none is shown." in page
+    assert re.search(r"<p>Regret of the best arm: (cppl|mm) has the smallest mean\.</p>", page)
 
 
 def test_a_study_and_its_table_again(tmp_path):
@@ -152,6 +153,7 @@ def test_figures_and_report_are_whole(tmp_path, monkeypatch):
         assert policy in page
     assert drawing.count("fill-opacity: 0.35") == len(plan.settings) * len(plan.policies)
     assert page.count("data:image/png;base64,") == 2
+    assert page.index("has the smallest mean in") < page.index("data:image/png")
     assert "http" not in page.replace("http-equiv", "")
     assert "(8, 3, 2)" in page
     assert _write_command(plan, Path("out")) in page.replace("&#39;", "'")

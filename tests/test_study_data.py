@@ -123,7 +123,7 @@ def test_a_relative_folder_is_that_of_the_current_folder(toy_scenario, tmp_path,
 
 
 def test_names_of_folders_and_policies_cannot_break_the_report(toy_scenario, tmp_path, monkeypatch):
-    (tmp_path / "hostile.py").write_text(
+    (tmp_path / "scripted.py").write_text(
         "import preselect\n"
         "class Mine(preselect.Random):\n"
         "    def __init__(self, *, d=None, seed=0, label=''): super().__init__(d=d, seed=seed)\n"
@@ -131,7 +131,7 @@ def test_names_of_folders_and_policies_cannot_break_the_report(toy_scenario, tmp
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "<script>alert('folder')&amp;\"$x$"
     toy_scenario.rename(folder)
-    policies = ("random", 'hostile:Mine(label="<script>alert(1)</script>&")')
+    policies = ("random", 'scripted:Mine(label="<script>alert(1)</script>&")')
     results = compute(tmp_path / "out", AslibPlan(settings=(AslibSetting(str(folder), 1),), policies=policies))
     results.record_command("echo '<script>'")
     page = write_report(results).read_text()

@@ -55,7 +55,10 @@ def test_draws_have_the_mean_and_covariance_of_the_belief(n):
         decision = policy.select(generator.random((8, 3)), 3)
         policy.learn(decision, Winner(decision.arms[0]))
     X = generator.random((n, 3))
-    draws, expected = policy._draw(as_context(X, 3), X @ policy.theta, 40_000), X @ policy.P @ X.T
+    draws, expected = (
+        policy._draw(as_context(X, 3), X @ policy.theta, 40_000, np.random.default_rng(0)),
+        X @ policy.P @ X.T,
+    )
     assert np.abs(draws.mean(axis=1) - X @ policy.theta).max() < 4 * np.sqrt(expected.max() / 40_000)
     assert np.abs(np.cov(draws) - expected).max() < 5 * np.sqrt(2 / 40_000) * expected.max()
 

@@ -8,14 +8,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from preselect.errors import InputError
 
 _MAX_SHOWN = 10  # names in a message
+_MAX_INTEGER = 2**63 - 1  # as in arrays and databases
 
 
-def integer(value: Any, argument: str, least: int) -> int:
-    """Return an integer of at least `least`.
+def integer(value: Any, argument: str, least: int, most: int = _MAX_INTEGER) -> int:
+    """Return an integer from `least` to `most`.
 
     >>> integer(3, "k", 1)
     3
@@ -27,9 +29,15 @@ def integer(value: Any, argument: str, least: int) -> int:
         found = operator.index(value)
     except TypeError:
         found = least - 1
+    if found > most:
+        raise InputError(f"{argument} is {show(value)}; use an integer of at most {_show_bound(most)}")
     if found < least:
-        raise InputError(f"{argument} is {_show(value)}; use an integer of at least {least}")
+        raise InputError(f"{argument} is {show(value)}; use an integer of at least {least}")
     return found
+
+
+def _show_bound(most: int) -> str:
+    return f"2**{most.bit_length()} - 1" if most & (most + 1) == 0 else str(most)
 
 
 def number(
@@ -55,12 +63,12 @@ def number(
     limits = {"at least": least, "above": above, "at most": most, "below": below}
     asked = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if math.isfinite(limit))
     kind = "a finite number" if not asked or math.isinf(found) else "a number"
-    raise InputError(f"{argument} is {_show(value)}; use {kind} {'of ' * asked.startswith('at')}{asked}".rstrip())
+    raise InputError(f"{argument} is {show(value)}; use {kind} {'of ' * asked.startswith('at')}{asked}".rstrip())
 
 
 def _as_float(value: Any) -> float:
     """Return the value as a float; NaN if it is not a number."""
-    if isinstance(value, str) or not hasattr(value, "__float__") or np.ndim(value):
+    if isinstance(value, (str, bytes, np.ma.core.MaskedConstant)) or not hasattr(value, "__float__") or np.ndim(value):
         return math.nan
     try:
         return float(value)
@@ -80,7 +88,7 @@ def one_of(value: Any, argument: str, names: tuple[str, ...]) -> str:
     preselect.errors.InputError: choose is 'worst'; use 'best' or 'cover'
     """
     if not isinstance(value, str) or value not in names:
-        raise InputError(f"{argument} is {_show(value)}; use {' or '.join(map(repr, names))}")
+        raise InputError(f"{argument} is {show(value)}; use {' or '.join(map(repr, names))}")
     return str(value)
 
 
@@ -94,7 +102,7 @@ def boolean(value: Any, argument: str) -> bool:
     preselect.errors.InputError: outside is 'no'; use True or False
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{argument} is {_show(value)}; use True or False")
+        raise InputError(f"{argument} is {show(value)}; use True or False")
     return bool(value)
 
 
@@ -104,13 +112,23 @@ def names(value: Any, argument: str) -> list[str]:
     >>> names(("a", "b"), "ranking")
     ['a', 'b']
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InputError(f"{argument} is {_show(value)}; use a list of names")
-    found = list(value)
-    for name in found:
-        if not isinstance(name, str):
-            raise InputError(f"{argument} has {_show(name)} as a name; use strings")
-    return found
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise InputError(f"{argument} is {show(value)}; use a list of names")
+    return [as_name(name, argument) for name in value]
+
+
+def as_name(value: Any, argument: str) -> str:
+    """Return a name: a string that is not empty.
+
+    >>> as_name(7, "arms")
+    Traceback (most recent call last):
+    preselect.errors.InputError: arms has 7 as a name; use strings
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{argument} has {show(value)} as a name; use strings")
+    if not value:
+        raise InputError(f"{argument} has an empty name; use strings of at least one character")
+    return str(value)
 
 
 def distinct_names(value: Any, argument: str) -> list[str]:
@@ -127,6 +145,43 @@ def distinct_names(value: Any, argument: str) -> list[str]:
     return found
 
 
+def as_floats(values: ArrayLike, argument: str, *ndims: int) -> NDArray[np.float64]:
+    """Return a C-contiguous float64 array with the given number of axes, or one of several."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
+            raise ValueError
+        floats = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{argument} is not an array of real numbers: {show(values)}") from None
+    if array.ndim not in ndims:
+        wanted = "a list of numbers" if ndims[0] == 1 else "a table with one row per arm"
+        raise InputError(f"{argument} has shape {array.shape}, but {wanted} is needed")
+    return floats
+
+
+def as_integers(values: ArrayLike, argument: str, expectation: str) -> NDArray[np.int64]:
+    """Return a one-dimensional int64 array; the error says what was expected."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        array = np.empty((), dtype=object)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{argument} should be {expectation}, not {show(values)}")
+    whole = array.astype(np.int64) if array.size else np.empty(0, dtype=np.int64)
+    if not np.array_equal(whole, array):
+        raise InputError(f"{argument} should be {expectation}, not {show(values)}")
+    return whole
+
+
+def require_finite(values: NDArray[Any], argument: str) -> None:
+    """Raise an InputError that names the first entry which is NaN or infinite."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = tuple(np.argwhere(~finite)[0].tolist())
+        raise InputError(f"{argument} is {values[place]} at {list(place)}; every entry has to be finite")
+
+
 def join_names(names: Iterable[str]) -> str:
     """Join names for a message, in quotes; of many names only the first ones.
 
@@ -138,17 +193,24 @@ def join_names(names: Iterable[str]) -> str:
     return ", ".join(f"{name!r:.40}" for name in every[:_MAX_SHOWN]) + more or "none"
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """Return a value as messages show it, cut off if it is long.
+
+    >>> show([1, 2])
+    '[1, 2]'
+    """
     try:
         return f"{value!r:.80}"
-    except ValueError:  # Python does not print integers of thousands of digits
-        return f"an integer of {value.bit_length()} bits"
+    except Exception:  # its class may raise anything
+        # Python does not print integers of thousands of digits
+        bits = f"an integer of {value.bit_length()} bits" if isinstance(value, int) else ""
+        return bits or f"a {type(value).__name__} that cannot be shown"
 
 
 def warn_about_one() -> None:
-    """Warn the caller of the function that calls this one: a set of one arm, and no outside option to learn from."""
+    """Warn the caller's caller: a set of one arm without an outside option teaches nothing."""
     warnings.warn(
-        "k=1: who wins in a set of one teaches nothing; choose k=2 or more, or let the policy learn from failures "
-        "(policy='newton(outside=True)') and report each of them as NoWinner()",
-        stacklevel=3,
+        "who wins in a set of one teaches nothing; choose k=2 or more, with a budget that pays them, "
+        "or let the policy learn from failures (policy='newton(outside=True)') and report each of them as NoWinner()",
+        stacklevel=4,  # above `serial`
     )

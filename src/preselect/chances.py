@@ -46,8 +46,8 @@ class Chances:
 
     def __init__(self, outside: bool) -> None:
         self.outside = outside
-        self._odds = _Belief(np.array([0.0, 1.0]), np.diag([_LEVEL, _SLOPE]))  # of b and a
-        self._shares = _Belief(np.array([1.0]), np.diag([_SLOPE]))  # of c
+        self._odds = _Belief(np.array([0.0, 1.0]), np.diag([_LEVEL, _SLOPE]))  # the belief about b and a
+        self._shares = _Belief(np.array([1.0]), np.diag([_SLOPE]))  # the belief about c
 
     def predict(self, u: Floats) -> Floats:
         """Return each arm's chance to win, and then that of no winner.

@@ -93,7 +93,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
             return super().load_overload(signature, context)
-        except Exception:  # whatever unpickling garbage raises
+        except Exception:  # unpickling garbage may raise anything
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -113,7 +113,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
 
 
 def _kernel(function: _Function, fastmath: frozenset[str]) -> _Function:
-    kernel = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function)
+    kernel = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath), no_cfunc_wrapper=True)(function)
     try:
         kernel._cache = _Cache(function)
     except Exception:  # there is no folder at all, or numba is a version that is not known

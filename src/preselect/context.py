@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect.arguments import integer
+from preselect.arguments import as_floats, as_integers, integer, require_finite, show
 from preselect.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -32,10 +32,19 @@ class Context(Protocol):
     def identify(self, arms: Integers) -> Integers:
         """Return the ids of some arms; their positions if the context names no ids."""
 
-    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[NDArray[Any], Floats, Floats]:
+    def contract(
+        self,
+        theta: Floats,
+        Sigma: Any,
+        contrasts: bool = False,
+        eligible: Mask | None = None,
+        leader: int = -1,
+        /,
+    ) -> tuple[NDArray[Any], Floats, Floats]:
         """Return a problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
-        With `contrasts`, differences between arms have the same forms, too.
+        With `contrasts`, differences between arms have the same forms, too; or at least those from the leader, which is
+        the best eligible arm unless it is given.
         """
 
     def utilities(self, thetas: Floats) -> Floats:
@@ -68,7 +77,7 @@ class _ArrayContext:
     def identify(self, arms: Integers) -> Integers:
         return arms
 
-    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[NDArray[Any], Floats, Floats]:  # noqa: ARG002
+    def contract(self, theta: Floats, Sigma: Any, *_: Any) -> tuple[NDArray[Any], Floats, Floats]:
         return self.X, theta, Sigma
 
     def utilities(self, thetas: Floats) -> Floats:
@@ -130,7 +139,7 @@ class StructuredContext:
         """Return the ids of some arms; their positions if there are no ids."""
         return arms if self.ids is None else self.ids[arms]
 
-    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:  # noqa: ARG002
+    def contract(self, theta: Floats, Sigma: Any, *_: Any) -> tuple[NDArray[Any], Floats, Floats]:
         """Return a smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
         With Θ the a x c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
@@ -178,7 +187,9 @@ class OneHotContext(StructuredContext):
         rows[np.arange(len(arms)), self.identify(arms)] = self.context
         return rows.reshape(len(arms), -1)
 
-    def contract(self, theta: Floats, Sigma: Floats, contrasts: bool = False) -> tuple[Floats, Floats, Floats]:
+    def contract(
+        self, theta: Floats, Sigma: Any, contrasts: bool = False, *_: Any
+    ) -> tuple[NDArray[Any], Floats, Floats]:
         """Return utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are read.
 
         For contrasts every block is read, and the arms become one-hot.
@@ -233,39 +244,13 @@ def as_context(X: ContextLike, d: int | None) -> Context:
     return context
 
 
-def as_floats(values: ArrayLike, argument: str, ndim: int) -> Floats:
-    """Return a C-contiguous float64 array with the given number of axes."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
-            raise ValueError
-        floats = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{argument} is not an array of real numbers: {values!r:.80}") from None
-    if array.ndim != ndim:
-        wanted = "a list of numbers" if ndim == 1 else "a table with one row per arm"
-        raise InputError(f"{argument} has shape {array.shape}, but {wanted} is needed")
-    return floats
-
-
-def as_integers(values: ArrayLike, argument: str, expectation: str) -> Integers:
-    """Return a one-dimensional int64 array; the error says what was expected."""
-    try:
-        array = np.asarray(values)
-        whole = array.astype(np.int64) if array.size else np.empty(0, dtype=np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{argument} should be {expectation}, not {values!r:.80}") from None
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or not np.array_equal(whole, array):
-        raise InputError(f"{argument} should be {expectation}, not {values!r:.80}")
-    return whole
-
-
-def as_ids(ids: ArrayLike, n: int) -> Integers:
-    """Return the identities of n arms."""
-    expectation = f"{n} distinct non-negative integers, one per arm"
+def as_ids(ids: ArrayLike, n: int | None) -> Integers:
+    """Return the identities of n arms; of any number of them if n is None."""
+    expectation = f"{'' if n is None else f'{n} '}distinct non-negative integers, one per arm"
     array = as_integers(ids, "ids", expectation)
+    n = len(array) if n is None else n
     if len(array) != n or np.any(array < 0) or len(np.unique(array)) < n:
-        raise InputError(f"ids should be {expectation}, not {ids!r:.80}")
+        raise InputError(f"ids should be {expectation}, not {show(ids)}")
     return array
 
 
@@ -283,24 +268,16 @@ def as_mask(eligible: ArrayLike, n: int, k: int) -> Mask:
     try:
         array = np.asarray(eligible)
     except ValueError:
-        raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}") from None
+        raise InputError(f"eligible should be {expectation}, not {show(eligible)}") from None
     mask = np.zeros(n, dtype=np.bool_)
     if array.dtype == np.bool_ and array.shape == (n,):
         mask[:] = array
     else:
         positions = as_integers(eligible, "eligible", expectation)
         if np.any((positions < 0) | (positions >= n)) or len(np.unique(positions)) < len(positions):
-            raise InputError(f"eligible should be {expectation}, not {eligible!r:.80}")
+            raise InputError(f"eligible should be {expectation}, not {show(eligible)}")
         mask[positions] = True
     count = int(mask.sum())
     if count < k:
         raise InputError(f"k={k}, but eligible leaves only {count} of the {n} arms")
     return mask
-
-
-def require_finite(values: NDArray[Any], argument: str) -> None:
-    """Raise an InputError that names the first entry which is NaN or infinite."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        place = tuple(np.argwhere(~finite)[0].tolist())
-        raise InputError(f"{argument} is {values[place]} at {list(place)}; every entry has to be finite")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.arguments import as_floats, as_integers, integer, require_finite, show
 from preselect.errors import InputError
+
+_DOUBLE = np.dtype(np.float64)
+_make = object.__new__
+_FORMAT = "preselect decision of positions, 1"
 
 
 class Decision:
@@ -30,9 +37,11 @@ class Decision:
         The identities of the arms; `arms` itself if the context names none.
     round : int
         Number of the decision, counted by the policy from 1.
+    seed : int, default 0
+        The seed of what was left to chance.
     """
 
-    __slots__ = ("_arms", "_bounds", "_ids", "_round", "_rows")
+    __slots__ = ("_arms", "_bounds", "_ids", "_round", "_rows", "_seed")
 
     def __init__(
         self,
@@ -41,16 +50,23 @@ class Decision:
         rows: NDArray[np.float64],
         ids: NDArray[np.int64],
         round: int,
+        seed: int = 0,
     ) -> None:
-        arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
-        rows.setflags(False)  # type: ignore[call-arg]
-        if ids is not arms:
-            ids.setflags(False)  # type: ignore[call-arg]
+        try:
+            for array in (arms, rows, ids):
+                array.setflags(write=False)
+            k = len(arms)
+            fits = k == len(rows) == len(ids) and len(bounds) == 2 * k and rows.ndim == 2 and rows.dtype == _DOUBLE
+        except (AttributeError, TypeError):
+            fits = False
+        if not fits:  # kernels would read beyond the rows
+            raise InputError("arms, bounds, rows and ids do not fit together; make decisions with Decision.of")
         self._arms = arms
         self._bounds = bounds
         self._rows = rows
         self._ids = ids
         self._round = round
+        self._seed = seed
 
     @classmethod
     def of(
@@ -78,13 +94,20 @@ class Decision:
         round : int
             Number of the decision, counted from 1.
         """
-        k = len(arms)
-        if rows.ndim != 2 or not len(rows) == len(scores) == len(widths) == len(ids) == k:
-            sizes = [len(rows), len(scores), len(widths), len(ids)]
-            raise InputError(f"there are {k} arms, but rows, scores, widths and ids have the lengths {sizes}")
-        bounds = np.concatenate((scores, widths), dtype=np.float64)
-        copies = arms.astype(np.int64), bounds, np.array(rows, dtype=np.float64, order="C"), ids.astype(np.int64)
-        return cls(*copies, round)
+        parts = rows, scores, widths, ids = (
+            as_floats(rows, "rows", 2),
+            as_floats(scores, "scores", 1),
+            as_floats(widths, "widths", 1),
+            as_integers(ids, "ids", "one integer per arm"),
+        )
+        arms = as_integers(arms, "arms", "distinct positions of arms").copy()
+        if any(len(part) != len(arms) for part in parts):
+            sizes = [len(part) for part in parts]
+            raise InputError(f"there are {len(arms)} arms, but rows, scores, widths and ids have the lengths {sizes}")
+        if len(np.unique(arms)) < len(arms) or np.any(arms < 0):
+            raise InputError(f"arms should be distinct positions of arms, not {show(arms)}")
+        require_finite(rows, "rows")
+        return cls(arms, np.concatenate((scores, widths)), rows.copy(), ids.copy(), integer(round, "round", 0))
 
     @property
     def arms(self) -> NDArray[np.int64]:
@@ -93,12 +116,15 @@ class Decision:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """What the policy ranked the arms by: log-utilities, with the widths added."""
+        """What the policy ranked the arms by: log-utilities, with the widths added. A leader has the largest."""
         return _freeze(self._bounds[: len(self._arms)])
 
     @property
     def widths(self) -> NDArray[np.float64]:
-        """The part of each score that is there for exploration; `scores - widths` is the plain estimate."""
+        """The part of each score that is there for exploration; `scores - widths` is the plain estimate.
+
+        Of a leader, it is that of the toughest challenger, whose width is by contrast with the leader.
+        """
         return _freeze(self._bounds[len(self._arms) :])
 
     @property
@@ -122,11 +148,74 @@ class Decision:
         """Number of the decision, counted by the policy from 1."""
         return self._round
 
+    @property
+    def seed(self) -> int:
+        """The seed of what was left to chance: with the same state and arguments it gives the same decision."""
+        return self._seed
+
+    def to_json(self) -> str:
+        """Return the decision as JSON, from which `from_json` makes it again, exact to the last bit."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "arms": self._arms.tolist(),
+                "scores": list_values(self.scores),
+                "widths": list_values(self.widths),
+                "rows": list_values(self._rows),
+                "ids": self._ids.tolist(),
+                "round": self._round,
+                "seed": self._seed,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Make the decision that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The JSON text.
+        """
+        found = read_json(text, _FORMAT)
+        with refuse_damage():
+            k = len(found["arms"])
+            rows = read_values(found["rows"]).reshape(k, -1)
+            bounds = read_values([*found["scores"], *found["widths"]])
+            arms, ids = (np.array(found[name], dtype=np.int64) for name in ("arms", "ids"))
+            if not (arms.shape == ids.shape == (k,) and len(bounds) == 2 * k):
+                raise ValueError("arms, ids, scores and widths have different lengths")
+            return cls(arms, bounds, rows, ids, int(found["round"]), int(found["seed"]))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Decision, (self._arms, self._bounds, self._rows, self._ids, self._round)
+        return Decision, (self._arms, self._bounds, self._rows, self._ids, self._round, self._seed)
 
     def __repr__(self) -> str:
         return f"Decision(round={self.round}, arms={self.arms.tolist()}, scores={self.scores.round(4).tolist()})"
+
+
+def make_decision(
+    arms: NDArray[np.int64],
+    bounds: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    ids: NDArray[np.int64],
+    round: int,
+    seed: int,
+) -> Decision:
+    """Make a decision of parts that are known to fit together: one is made in every round."""
+    arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
+    rows.setflags(False)  # type: ignore[call-arg]
+    if ids is not arms:
+        ids.setflags(False)  # type: ignore[call-arg]
+    made = _make(Decision)
+    made._arms = arms
+    made._bounds = bounds
+    made._rows = rows
+    made._ids = ids
+    made._round = round
+    made._seed = seed
+    return made
 
 
 def _freeze(view: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,92 +223,39 @@ def _freeze(view: NDArray[np.float64]) -> NDArray[np.float64]:
     return view
 
 
-class NamedDecision(Decision):
-    """A decision that knows its arms by name and what was known about them, before any scaling.
+def list_values(values: NDArray[np.float64]) -> list[Any]:
+    """Return numbers as JSON has them, in nested lists: as decimals that give the same bits, null for NaN."""
+    return [list_values(one) if one.ndim else None if np.isnan(one) else float(one) for one in values]
 
-    Parameters
-    ----------
-    decision : Decision
-        What the policy decided.
-    names : tuple of str
-        The names of its arms, in the same order.
-    context : array of numbers
-        The features of the round, as they were given; NaN for those that were not known.
-    features : array of k x m numbers, optional
-        The features of the arms, as they were given. None in records of earlier versions: then they are those that the
-        arms of these names have.
-    """
 
-    __slots__ = ("_context", "_features", "_names")
+def read_values(values: Any) -> NDArray[np.float64]:
+    """Return the numbers that `list_values` listed."""
+    array = np.array(values, dtype=object)
+    flat = [float("nan") if one is None else _read_number(one) for one in array.ravel()]
+    return np.array(flat, dtype=np.float64).reshape(array.shape)
 
-    def __init__(
-        self,
-        decision: Decision,
-        names: tuple[str, ...],
-        context: NDArray[np.float64],
-        features: NDArray[np.float64] | None = None,
-    ) -> None:
-        super().__init__(decision._arms, decision._bounds, decision._rows, decision._ids, decision._round)
-        self._names = names
-        self._context = _freeze(context)
-        self._features = None if features is None else _freeze(features)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The chosen arms, best first."""
-        return self._names
+def _read_number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r:.40} is not a number")
+    return float(value)
 
-    @property
-    def context(self) -> NDArray[np.float64]:
-        """The features of the round, as they were given; NaN for those that were not known."""
-        return self._context
 
-    @property
-    def features(self) -> NDArray[np.float64] | None:
-        """The features of the arms, as they were given, k x m; None if the decision does not say."""
-        return self._features
+def read_json(text: str | bytes, form: str) -> dict[str, Any]:
+    """Return the JSON object in a text, if it has this form."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(f"the decision is not JSON: {show(text)}") from None
+    if not isinstance(found, dict) or found.get("format") != form:
+        raise InputError(f"the text is not a {form!r}, as to_json writes it: {show(text)}")
+    return found
 
-    def to_record(self) -> tuple[dict[str, Any], bytes]:
-        """Return plain values and, exact to the last bit, the bytes of all arrays; ids are not kept."""
-        values = {
-            "chosen": list(self.names),
-            "arms": self.arms.tolist(),
-            "scores": self.scores.tolist(),
-            "widths": self.widths.tolist(),
-            "round": self.round,
-            "d": self.d,
-        }
-        known = np.empty((len(self.names), 0)) if self.features is None else self.features
-        if known.size or self.context.size:
-            values["features"] = known.shape[1]
-        parts = (self.scores, self.widths, self.rows, known, self.context)
-        return values, b"".join(part.astype("<f8").tobytes() for part in parts)
 
-    @classmethod
-    def from_record(cls, values: Mapping[str, Any], numbers: bytes) -> Self:
-        """Make the decision that `to_record` returned; a KeyError, TypeError or ValueError if anything is missing.
-
-        Parameters
-        ----------
-        values : mapping
-            The plain values, by name. Earlier versions have the context only here, a mapping of names to values.
-        numbers : bytes
-            Scores, widths, rows, features of the arms and of the context.
-        """
-        found = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
-        arms, chosen, d = np.array(values["arms"], dtype=np.int64), tuple(values["chosen"]), int(values["d"])
-        k, m = len(arms), values.get("features")
-        bounds, rows, features, context = np.split(found, np.cumsum((2 * k, k * d, k * (m or 0))))
-        if len(chosen) != k or len(rows) != k * d or len(features) != k * (m or 0) or (m is None and len(context)):
-            raise ValueError("arms and numbers do not belong together")
-        plain = Decision(arms, bounds, rows.reshape(k, d), arms, int(values["round"]))
-        if m is None:
-            return cls(plain, chosen, np.array(list(values.get("context", {}).values()), dtype=np.float64))
-        return cls(plain, chosen, context, features.reshape(k, m))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        plain = Decision(self._arms, self._bounds, self._rows, self._ids, self._round)
-        return NamedDecision, (plain, self._names, self._context, self._features)
-
-    def __repr__(self) -> str:
-        return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
+@contextmanager
+def refuse_damage() -> Iterator[None]:
+    """Turn any error in reading a decision into one sentence."""
+    try:
+        yield
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"the decision is damaged: {type(error).__name__} {error}"[:200]) from None

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from preselect import state
-from preselect.arguments import integer, number
-from preselect.context import Floats, OneHotContext, StructuredContext, as_floats, as_ids, require_finite
+from preselect.arguments import as_floats, boolean, distinct_names, integer, number, require_finite
+from preselect.context import Floats, OneHotContext, StructuredContext, as_ids
 from preselect.errors import InputError, StateFileError
 
 _NO_CONTEXT = np.ones(1)
@@ -48,7 +48,7 @@ class Kronecker:
     """
 
     def __init__(self, *, main_effects: bool = False) -> None:
-        self.main_effects = main_effects
+        self.main_effects = boolean(main_effects, "main_effects")
 
     def __call__(self, arms: ArrayLike, context: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
         return StructuredContext(arms, _prepare_context(context, self.main_effects), ids)
@@ -75,13 +75,13 @@ class OneHot:
 
     def __init__(self, n_arms: int, *, main_effects: bool = False) -> None:
         self.n_arms = integer(n_arms, "n_arms", 1)
-        self.main_effects = main_effects
+        self.main_effects = boolean(main_effects, "main_effects")
 
     def __call__(self, context: ArrayLike, *, ids: ArrayLike | None = None) -> StructuredContext:
         features = _prepare_context(context, self.main_effects)
         if ids is None:
             return OneHotContext(self.n_arms, features, None)
-        shown = as_ids(ids, np.size(ids))
+        shown = as_ids(ids, None)
         if np.any(shown >= self.n_arms):
             raise InputError(f"ids has {shown.max()}, but the {self.n_arms} arms are 0 to {self.n_arms - 1}")
         return OneHotContext(self.n_arms, features, shown)
@@ -160,7 +160,9 @@ class Reduction:
         require_finite(features, "X")
         if len(features) < 2:
             raise InputError(f"a reduction is fitted to at least 2 rows; X has {len(features)}")
-        every = [str(column) for column in range(features.shape[1])] if names is None else list(names)
+        every = (
+            [str(column) for column in range(features.shape[1])] if names is None else distinct_names(names, "names")
+        )
         if len(every) != features.shape[1]:
             raise InputError(
                 f"names has {len(every)} entries, but X has {features.shape[1]} columns; give one name per column"
@@ -182,7 +184,7 @@ class Reduction:
         """
         if not len(self.low):
             raise InputError("the reduction has not been fitted; call fit first")
-        features = as_floats(X, "X", 1 if np.ndim(X) == 1 else 2)
+        features = as_floats(X, "X", 1, 2)
         if features.shape[-1] != len(self.low):
             raise InputError(f"the last axis of X has length {features.shape[-1]}; in fit it was {len(self.low)}")
         return self._scale(features[..., self.kept], self.kept)
@@ -214,11 +216,23 @@ class Reduction:
         file = state.read(path).expect("Reduction")
         try:
             reduction = cls(variance=file.header["variance"], correlation=file.header["correlation"])
-            reduction.names = list(file.header["names"])
+            reduction.names = distinct_names(file.header["names"], "names")
             reduction.kept, reduction.low, reduction.high = (file.arrays[name] for name in ("kept", "low", "high"))
-        except (KeyError, TypeError, ValueError) as error:
+            _require_fitted(reduction)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateFileError(f"{file.path} is not a complete Reduction: {error}") from None
         return reduction
+
+
+def _require_fitted(reduction: Reduction) -> None:
+    """Raise a ValueError unless the arrays of a file belong together."""
+    low, high, kept = reduction.low, reduction.high, reduction.kept
+    if not low.dtype == high.dtype == np.float64 or kept.dtype != np.int64:
+        raise ValueError("kept, low or high is not an array of numbers")
+    if low.ndim != 1 or low.shape != high.shape or not np.all(np.isfinite(low) & (low <= high) & np.isfinite(high)):
+        raise ValueError("low and high need one number per column")
+    if kept.shape != (len(reduction.names),) or np.any((kept < 0) | (kept >= len(low))):
+        raise ValueError("kept needs one column per name")
 
 
 def _drop_correlated(features: Floats, threshold: float) -> list[int]:

@@ -5,6 +5,7 @@ already there: a device, a pipe or an open file such as /dev/stdout is added to,
 did, an existing file keeps its mode and owner, and a crash leaves either the old content or the new.
 """
 
+import errno
 import gzip
 import io
 import lzma
@@ -21,7 +22,7 @@ from typing import IO, Any, NamedTuple
 
 from preselect.errors import InputError
 
-_MAX_BYTES = 1 << 30  # of a decompressed file
+_MAX_BYTES = 1 << 30  # the largest size of a decompressed file
 
 _CHUNK = 1 << 20  # bytes that are decompressed at a time
 
@@ -96,15 +97,20 @@ def is_compressed(path: str | PathLike[str]) -> bool:
 @contextmanager
 def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
     """Turn the error of a write that fails into an InputError that names the file."""
+    if not isinstance(path, (str, PathLike)):
+        raise InputError(f"a file is named by a string or a path, not by a {type(path).__name__}")
     if not fspath(path):
         raise InputError("the name of the file to write is empty")
     try:
         yield
-    except OSError as error:
-        raise InputError(f"cannot write {fspath(path)}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with characters that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot write {fspath(path)}: {reason}") from None
 
 
-def require_ours(path: str | PathLike[str], is_ours: Callable[[bytes], bool]) -> None:
+def require_ours(
+    path: str | PathLike[str], is_ours: Callable[[bytes], bool], problem: str = "was not written by preselect"
+) -> None:
     """Raise an InputError if writing would replace a file whose beginning is not one of ours; an empty one may go."""
     with explain_writing(path):
         status = _stat(path)
@@ -113,7 +119,7 @@ def require_ours(path: str | PathLike[str], is_ours: Callable[[bytes], bool]) ->
         with open(path, "rb") as file:
             beginning = file.read(_BEGINNING)
     if beginning and not is_ours(beginning):
-        raise InputError(f"{fspath(path)} exists and was not written by preselect; name another file, or remove it")
+        raise InputError(f"{fspath(path)} exists and {problem}; name another file, or remove it")
 
 
 def write_whole(path: str | PathLike[str], content: bytes | str) -> None:
@@ -142,6 +148,43 @@ def write_new(path: str | PathLike[str], content: bytes | str) -> None:
                 file.write(_encode(content))
         except BaseException:
             Path(path).unlink(missing_ok=True)
+            raise
+
+
+def open_plain(path: str | PathLike[str], flags: int) -> int:
+    """Open a file for writing; an InputError if it is not a regular file, or has another name that a link gave it."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise InputError(f"{fspath(path)} is a link or a pipe, not a regular file; remove it") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise InputError(f"{fspath(path)} is a link or a device, not a regular file; remove it")
+    return descriptor
+
+
+def replace_plain(path: Path, content: bytes) -> None:
+    """Write a file as `write_whole` does, but instead of a link, not through it."""
+    with explain_writing(path):
+        found = path.lstat() if os.path.lexists(path) else None
+        _replace(path, content, found if found is not None and stat.S_ISREG(found.st_mode) else None)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder that only this user can enter; one that is there must be a folder, not a link, of this user."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(0o700)
+    except FileExistsError:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            raise InputError(f"{path} is a symbolic link, which may lead anywhere; remove it") from None
+        if found.st_uid != os.geteuid():
+            raise InputError(f"{path} belongs to another user, who may have prepared it; remove it") from None
+        if not stat.S_ISDIR(found.st_mode):
             raise
 
 

@@ -1,8 +1,9 @@
 """The contextual Plackett-Luce model as pure functions.
 
 Probabilities and likelihoods take log-utilities u; derivatives take rows X and theta, since u = X theta. A `ranking`
-lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are
-the same to every function here. exp(u) is never computed without a shift, so utilities may be arbitrarily large.
+lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are the same to every
+function here. Arms that are tied are in a list: [[0, 1], 2] has the probability of all its orders together.
+exp(u) is never computed without a shift, so utilities may be arbitrarily large.
 Equation numbers are those of El Mesaoudi-Paul, Bengs and Hüllermeier (2020).
 """
 
@@ -14,10 +15,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect.arguments import integer
-from preselect.context import Floats, as_floats, as_integers, require_finite
+from preselect.arguments import as_floats, as_integers, integer, require_finite, show
+from preselect.context import Floats
 from preselect.errors import InputError
 from preselect.kernels import likelihood
+from preselect.outcomes import Ranking
 
 __all__ = [
     "curvature",
@@ -31,7 +33,7 @@ __all__ = [
     "winner_probabilities",
 ]
 
-_Positions: TypeAlias = Sequence[int] | NDArray[np.int64]
+_Positions: TypeAlias = Sequence[int | Sequence[int]] | NDArray[np.int64]
 
 
 def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
@@ -50,7 +52,10 @@ def utilities(X: ArrayLike, theta: ArrayLike) -> Floats:
     array([2.5, 1. ])
     """
     rows, weights = _as_rows(X, theta)
-    return rows @ weights
+    with np.errstate(over="ignore", invalid="ignore"):
+        u: Floats = rows @ weights
+    require_finite(u, "the product of X and theta")
+    return u
 
 
 def winner_probabilities(u: ArrayLike) -> Floats:
@@ -76,13 +81,12 @@ def log_likelihood(u: ArrayLike, ranking: _Positions) -> float:
     ----------
     u : array of k numbers
         Log-utility of each arm.
-    ranking : sequence of distinct ints
-        Positions of all arms or of the best m, best first.
+    ranking : sequence of distinct ints, or of lists of them
+        Positions of all arms or of the best m, best first; those that are tied in a list.
     """
     values = _as_utilities(u)
-    ranked = values[_complete(ranking, len(values))]
-    m = len(ranking)
-    return float(np.sum(ranked[:m] - likelihood.stage_normalisers(ranked, m)))
+    places = _as_ranking(ranking, len(values))
+    return likelihood.log_likelihood(likelihood.rank_rows(values[:, None], places).ravel(), places)
 
 
 def ranking_probability(u: ArrayLike, ranking: _Positions) -> float:
@@ -92,8 +96,8 @@ def ranking_probability(u: ArrayLike, ranking: _Positions) -> float:
     ----------
     u : array of k numbers
         Log-utility of each arm.
-    ranking : sequence of distinct ints
-        Positions of all arms or of the best m, best first.
+    ranking : sequence of distinct ints, or of lists of them
+        Positions of all arms or of the best m, best first; those that are tied in a list.
 
     Examples
     --------
@@ -112,10 +116,10 @@ def gradient(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Floats:
         The joint features of each arm.
     theta : array of d numbers
         The weights.
-    ranking : sequence of distinct ints
-        Positions of all arms or of the best m, best first.
+    ranking : sequence of distinct ints, or of lists of them
+        Positions of all arms or of the best m, best first; those that are tied in a list.
     """
-    return likelihood.gradient(*_rank_stages(X, theta, ranking)).ravel()
+    return _differentiate(X, theta, ranking)[0].ravel()
 
 
 def curvature(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Floats:
@@ -127,8 +131,8 @@ def curvature(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Floats:
         The joint features of each arm.
     theta : array of d numbers
         The weights.
-    ranking : sequence of distinct ints
-        Positions of all arms or of the best m, best first.
+    ranking : sequence of distinct ints, or of lists of them
+        Positions of all arms or of the best m, best first; those that are tied in a list.
     """
     F = curvature_factor(X, theta, ranking)
     return F.T @ F
@@ -143,10 +147,10 @@ def curvature_factor(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Flo
         The joint features of each arm.
     theta : array of d numbers
         The weights.
-    ranking : sequence of distinct ints
-        Positions of all arms or of the best m, best first.
+    ranking : sequence of distinct ints, or of lists of them
+        Positions of all arms or of the best m, best first; those that are tied in a list.
     """
-    return likelihood.curvature_factor(*_rank_stages(X, theta, ranking))
+    return _differentiate(X, theta, ranking)[1]
 
 
 def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
@@ -159,8 +163,7 @@ def sample_winner(u: ArrayLike, generator: np.random.Generator) -> int:
     generator : numpy.random.Generator
         Source of randomness.
     """
-    values = _as_utilities(u)
-    return int(np.argmax(values + generator.gumbel(size=len(values))))
+    return int(np.argmax(_perturb(_as_utilities(u), generator)))
 
 
 def sample_ranking(u: ArrayLike, generator: np.random.Generator, m: int | None = None) -> NDArray[np.int64]:
@@ -178,7 +181,14 @@ def sample_ranking(u: ArrayLike, generator: np.random.Generator, m: int | None =
     values = _as_utilities(u)
     if m is not None and integer(m, "m", 1) > len(values):
         raise InputError(f"m={m}, but there are only {len(values)} arms to rank")
-    return np.argsort(-(values + generator.gumbel(size=len(values))))[:m]
+    return np.argsort(-_perturb(values, generator))[:m]
+
+
+def _perturb(u: Floats, generator: np.random.Generator) -> Floats:
+    """Add Gumbel noise to log-utilities: the largest is then a winner drawn from the model."""
+    if not isinstance(generator, np.random.Generator):
+        raise InputError(f"generator is {show(generator)}; use numpy.random.default_rng(seed)")
+    return u + generator.gumbel(size=len(u))
 
 
 def _as_utilities(u: ArrayLike) -> Floats:
@@ -198,17 +208,20 @@ def _as_rows(X: ArrayLike, theta: ArrayLike) -> tuple[Floats, Floats]:
     return rows, weights
 
 
-def _complete(ranking: _Positions, k: int) -> NDArray[np.int64]:
-    """Return the ranked positions followed by the others."""
+def _as_ranking(ranking: _Positions, k: int) -> NDArray[np.int64]:
+    """Return positions; with ties, in two columns, as the kernels read them."""
     expectation = f"distinct positions from 0 to {k - 1}, best first"
+    if isinstance(ranking, Sequence) and any(isinstance(place, list | tuple | np.ndarray) for place in ranking):
+        return Ranking(ranking).positions(np.arange(k))
     named = as_integers(ranking, "ranking", expectation)
     if not 1 <= len(named) <= k or len(np.unique(named)) < len(named) or np.any((named < 0) | (named >= k)):
-        raise InputError(f"ranking should be {expectation}, not {ranking!r:.80}")
-    return np.concatenate((named, np.setdiff1d(np.arange(k), named)))
+        raise InputError(f"ranking should be {expectation}, not {show(ranking)}")
+    return named
 
 
-def _rank_stages(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> tuple[Floats, Floats]:
-    """Return the rows in the order of the ranking, and the winning probabilities at each of its stages."""
+def _differentiate(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> tuple[Floats, Floats]:
+    """Return the gradient of the log-likelihood, and the factor of minus its Hessian."""
     rows, weights = _as_rows(X, theta)
-    ranked = rows[_complete(ranking, len(rows))]
-    return ranked, likelihood.stage_probabilities(_as_utilities(likelihood.utilities(ranked, weights)), len(ranking))
+    places = _as_ranking(ranking, len(rows))
+    ranked = likelihood.rank_rows(rows, places)
+    return likelihood.differentiate(ranked, _as_utilities(likelihood.utilities(ranked, weights)), places)

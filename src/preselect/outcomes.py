@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.arguments import number
+from preselect.arguments import as_integers, number, show
 from preselect.errors import InputError
 
 _NONE = np.empty(0, dtype=np.int64)
+_MAX_POSITION = 2**63 - 1
 
 
 def _as_arm(arm: SupportsIndex) -> int:
     try:
-        return operator.index(arm)
+        found = operator.index(arm)
     except TypeError:
-        raise InputError(f"an arm is named by its position, an integer, not by {arm!r}") from None
+        found = _MAX_POSITION + 1
+    if abs(found) > _MAX_POSITION:
+        raise InputError(f"an arm is named by its position, an integer, not by {show(arm)}") from None
+    return found
 
 
-def _freeze(places: list[int]) -> NDArray[np.int64]:
+def _freeze(places: list[Any]) -> NDArray[np.int64]:
     array = np.array(places)
     array.setflags(write=False)
     return array
 
 
 _ONE_POSITION = [_freeze([position]) for position in range(256)]  # one is needed in every round
+
+
+def _list_selected(arms: NDArray[np.int64]) -> list[int]:
+    if type(arms) is not np.ndarray or arms.ndim != 1:
+        arms = as_integers(arms, "arms", "the positions of the selected arms")
+    selected: list[int] = arms.tolist()
+    return selected
 
 
 class Outcome:
@@ -47,6 +58,8 @@ class Outcome:
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ARG002
         """Return where the ranked arms stand in `arms`, best first; empty if the outcome ranks none.
+
+        If some are tied, a second column holds the place in the ranking where each arm's tie ends.
 
         Parameters
         ----------
@@ -76,7 +89,7 @@ class Winner(Outcome):
     __slots__ = ("_after", "_arm")
 
     def __init__(self, arm: SupportsIndex, after: float | None = None) -> None:
-        self._arm = arm if type(arm) is int else _as_arm(arm)
+        self._arm = arm if type(arm) is int and 0 <= arm <= _MAX_POSITION else _as_arm(arm)
         self._after = None if after is None else number(after, "after", least=0.0)
 
     @property
@@ -90,7 +103,7 @@ class Winner(Outcome):
         return self._after
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        selected = arms.tolist()
+        selected = _list_selected(arms)
         try:
             position = selected.index(self._arm)
         except ValueError:
@@ -109,38 +122,93 @@ class Winner(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Outcome):
-    """The selected arms, or the best m of them, in order.
+    """The selected arms, or the best m of them, in order; tied arms are in a list of their own.
+
+    A tie says that its arms are better than those behind it, and nothing about their order: it teaches what all orders
+    of its arms teach on average, by Plackett-Luce. If all selected arms are tied, nothing is learnt, unless the policy
+    has an outside option: then all of them have beaten it.
 
     Parameters
     ----------
-    arms : iterable of distinct ints
+    arms : iterable of distinct ints, or of lists of them
         Positions of the ranked arms in the context that was shown, best first; at least one, at most all selected.
 
     Examples
     --------
     >>> Ranking([2, 7]).positions(np.array([7, 4, 2]))
     array([2, 0])
+    >>> Ranking([[2, 7], 4])
+    Ranking(arms=((2, 7), 4))
     """
 
-    arms: tuple[int, ...]
+    arms: tuple[int | tuple[int, ...], ...]
 
-    def __init__(self, arms: Iterable[SupportsIndex]) -> None:
-        if not isinstance(arms, Iterable):
-            raise InputError(f"a ranking is a list of positions, not {arms!r}; for a single arm use Winner({arms!r})")
-        named = tuple(map(_as_arm, arms))
+    def __init__(self, arms: Iterable[SupportsIndex | Iterable[SupportsIndex]]) -> None:
+        if not isinstance(arms, Iterable) or getattr(arms, "ndim", 1) == 0:
+            raise InputError(
+                f"a ranking is a list of positions, not {show(arms)}; for a single arm use Winner({show(arms)})"
+            )
+        named = tuple(map(_as_place, arms))
         if not named:
             raise InputError("a ranking needs at least one arm; if no arm won, use NoWinner()")
-        twice = sorted({arm for arm in named if named.count(arm) > 1})
+        flat = [arm for place in named for arm in _list(place)]
+        twice = sorted({arm for arm in flat if flat.count(arm) > 1})
         if twice:
             raise InputError(f"the ranking {list(named)} names {twice} more than once")
         object.__setattr__(self, "arms", named)
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        place = {arm: position for position, arm in enumerate(arms.tolist())}
-        strangers = [arm for arm in self.arms if arm not in place]
+        place = {arm: position for position, arm in enumerate(_list_selected(arms))}
+        ranked = [_list(tied) for tied in self.arms]
+        strangers = [arm for tied in ranked for arm in tied if arm not in place]
         if strangers:
             raise InputError(f"the ranking names {strangers}, but the selected arms are {list(place)}")
-        return _freeze([place[arm] for arm in self.arms])
+        return _rank([[place[arm] for arm in tied] for tied in ranked])
+
+
+def _as_place(arms: SupportsIndex | Iterable[SupportsIndex]) -> int | tuple[int, ...]:
+    """Return one place of a ranking: an arm, or the arms of a tie, in the order of their positions."""
+    if not isinstance(arms, list | tuple | set | frozenset | np.ndarray) or getattr(arms, "ndim", 1) == 0:
+        return _as_arm(arms)  # type: ignore[arg-type]  # refuses what is not a position
+    tied = sorted(map(_as_arm, arms))
+    if not tied:
+        raise InputError("a tie in a ranking needs at least one arm, but one of them is empty")
+    return tied[0] if len(tied) == 1 else tuple(tied)
+
+
+def _list(place: int | tuple[int, ...]) -> tuple[int, ...]:
+    return place if isinstance(place, tuple) else (place,)
+
+
+def _rank(places: list[list[int]]) -> NDArray[np.int64]:
+    """Return positions, best first; if some are tied, beside each of them the place at which its tie ends."""
+    ends = np.cumsum([len(tied) for tied in places])
+    if len(places) == ends[-1]:
+        return _freeze([position for tied in places for position in tied])
+    return _freeze([[position, end] for tied, end in zip(places, ends.tolist(), strict=True) for position in tied])
+
+
+def list_ties(ranking: NDArray[np.int64]) -> Iterator[list[int]]:
+    """Yield the positions of the arms at each place of what `Outcome.positions` returned: one arm, or tied ones.
+
+    Parameters
+    ----------
+    ranking : array of m, or m x 2, integers
+        What `Outcome.positions` returned.
+
+    Examples
+    --------
+    >>> list(list_ties(np.array([[2, 1], [0, 3], [1, 3]])))
+    [[2], [0, 1]]
+    """
+    if ranking.ndim == 1:
+        yield from ([position] for position in ranking.tolist())
+        return
+    first = 0
+    while first < len(ranking):
+        end = int(ranking[first, 1])
+        yield ranking[first:end, 0].tolist()
+        first = end
 
 
 @dataclass(frozen=True, slots=True)

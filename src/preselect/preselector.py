@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from os import PathLike
-from typing import Any, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from preselect import state
-from preselect.arguments import distinct_names, integer, join_names, number, warn_about_one
+from preselect.arguments import boolean, distinct_names, one_of, show, warn_about_one
 from preselect.context import Floats
-from preselect.decision import Decision, NamedDecision
-from preselect.errors import InputError, StateFileError
-from preselect.feedback import Names, make_outcome
+from preselect.decision import Decision
+from preselect.errors import InputError
+from preselect.guard import serial
+from preselect.joint_features import JointFeatures
+from preselect.logs.logs import Logs
+from preselect.logs.ranked import RankedRows, rank_rows
+from preselect.named.arms import NamedArms
+from preselect.named.decision import NamedDecision, make_named_decision
+from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
+from preselect.named.readable_state import ReadableState
+from preselect.named.roster import Roster
+from preselect.named.terms import Groups, Limits, Prices, Terms
+from preselect.named.values import Features, Values, Vector, list_features, read_context
 from preselect.outcomes import NoWinner, Outcome
-from preselect.policies import Policy, persistence, registry
-from preselect.scaling import JointFeatures
-
-AnyPath: TypeAlias = str | PathLike[str]
-Features: TypeAlias = Mapping[str, float | None]  # by name; None, NaN or left out: not known
-Values: TypeAlias = Features | Sequence[float | None] | NDArray[Any]  # of a context: by name, or in its order
-
-_MAX_FEATURES = 5000
+from preselect.policies import capacities, registry
+from preselect.policies.belief import BeliefPolicy
+from preselect.policies.estimators import OnlineNewton
+from preselect.policies.propensities import list_chosen
+from preselect.posterior import join_rows, maximise_logs
 
 
-class Preselector:
+class Preselector(NamedArms, ReadableState):
     """Chooses k of some named arms for a context, and learns from which of them wins.
 
     Every arm has weights of its own: one for itself and one for each feature of the context. What arms have in common
@@ -36,10 +39,13 @@ class Preselector:
     was learnt follows it. In the paper's terms the joint features of an arm are (its features, its identity) ⊗ (1,
     context).
 
+    Several threads may use one preselector: their calls wait for each other.
+
     Parameters
     ----------
-    arms : iterable of str, or mapping of str to mapping, default ()
-        The names of the arms; or each name with the arm's features as numbers by name.
+    arms : iterable of str, or mapping of str to mapping or to vector, default ()
+        The names of the arms; or each name with the arm's features: numbers by name, or all in order, such as an
+        embedding, and then they are called x0, x1 and so on.
     context : iterable of str, default ()
         The names of the features that describe a round.
     policy : str, default "newton"
@@ -48,6 +54,17 @@ class Preselector:
     identity : bool, default True
         Whether every arm has weights of its own. With False only arm features count: for arms that are so numerous or
         short-lived that little can be learnt about each.
+    nobody_may_win : bool, default False
+        Whether rounds may end without a winner, as when nothing is clicked, and that is learnt from: `winner=None`.
+        Turns on the outside option of policies that have one ("newton", "thompson"); needs `identity`.
+    covariance : "full" or "blocks", optional
+        What is known about how the errors of weights go together: all of it, which takes memory for the square of the
+        number of joint features, at most 5000; or one block for the features of arms and one for each arm's own weights
+        (newton and thompson without discount), for any number of arms. By default blocks above 1000 joint features.
+    groups : mapping of str to str, optional
+        The group of each arm, such as {"a": "sport"}, which `select` may limit; arms left out belong to none.
+    prices : mapping of str to float, optional
+        The price of each arm, at least 0, for which `select` may have a budget.
     seed : int, optional
         Makes the choices reproducible. Without a seed they differ from run to run.
 
@@ -63,75 +80,96 @@ class Preselector:
 
     def __init__(
         self,
-        arms: Names | Mapping[str, Features] = (),
+        arms: Names | Mapping[str, Features | Vector] = (),
         context: Names = (),
         *,
         policy: str = registry.DEFAULT,
         identity: bool = True,
+        nobody_may_win: bool = False,
+        covariance: str | None = None,
+        groups: Groups | None = None,
+        prices: Prices | None = None,
         seed: int | None = None,
     ) -> None:
         features_of = arms if isinstance(arms, Mapping) else {name: {} for name in distinct_names(arms, "arms")}
         self.context = distinct_names(context, "context")
-        self.features = list(dict.fromkeys(feature for features in features_of.values() for feature in features))
-        self.identity, self._has_warned = bool(identity), False
+        self.features = list_features(features_of)
+        self.identity, self._has_warned, self.version = boolean(identity, "identity"), False, 0
         if not (self.identity or self.features):
             raise InputError("with identity=False arms differ by their features only; give them some")
-        self._position: dict[str, int] = {}
+        self._roster, self._terms = Roster(), Terms()
         capacity = max(len(features_of), 1) if self.identity else 0
         self._joint = JointFeatures(len(self.features), len(self.context), capacity)
         make, parameters = registry.parse(policy)
-        self.policy: Policy = make(**{"seed": seed, **parameters, "d": self._count_joint_features(capacity)})
+        if boolean(nobody_may_win, "nobody_may_win"):
+            parameters = registry.let_nobody_win(make, parameters, self.identity)
+        self.covariance = None if covariance is None else one_of(covariance, "covariance", ("full", "blocks"))
+        self.policy = capacities.make(make, {"seed": seed, **parameters}, self._joint, self.covariance)
         for name, features in features_of.items():
             self.add(name, features)
+        self._terms.set_all(self._roster, groups, prices)
         self._joint.renew()
 
-    @property
-    def arms(self) -> list[str]:
-        """The names of the arms, in the order in which they joined."""
-        return list(self._position)
+    @classmethod
+    def fit(
+        cls,
+        logs: Logs,
+        *,
+        policy: str = registry.DEFAULT,
+        identity: bool = True,
+        nobody_may_win: bool = False,
+        seed: int | None = None,
+    ) -> Self:
+        """Make a preselector that is fitted to all rounds of logs at once, and continues to learn from there.
 
-    def arm(self, name: str) -> dict[str, float | None]:
-        """The features of an arm, by name; None for those that are not known.
-
-        Parameters
-        ----------
-        name : str
-            The name of the arm.
-        """
-        values = self._joint.values[self._find(name)]
-        return {
-            feature: None if np.isnan(value) else float(value)
-            for feature, value in zip(self.features, values, strict=True)
-        }
-
-    def add(self, name: str, features: Features | None = None) -> None:
-        """Let another arm join. What has been learnt about the others stays.
+        Its weights maximise the posterior: the likelihood of all outcomes times the policy's prior. Features are scaled
+        by all contexts and arms of the logs.
 
         Parameters
         ----------
-        name : str
-            A name that no arm has yet.
-        features : mapping of str to float, optional
-            Values of the features that the constructor's arms have; omitted ones are unknown.
+        logs : Logs
+            What `preselect.logs.read` returns. An arm has the features of its last row.
+        policy : str, default "newton"
+            A policy that keeps a belief about its weights: "newton" or "thompson", with parameters or without.
+        identity : bool, default True
+            Whether every arm has weights of its own.
+        nobody_may_win : bool, default False
+            Whether rounds in which no arm was placed count as won by nobody; otherwise they are left out.
+        seed : int, optional
+            Makes the choices to come reproducible.
         """
-        if not isinstance(name, str):
-            raise InputError(f"the name of an arm is {name!r:.80}; use a string")
-        if name in self._position:
-            raise InputError(f"there is an arm {name!r:.80} already; use another name")
-        given = {} if features is None else features
-        unknown = [str(feature) for feature in given if feature not in self.features]
-        if unknown:
-            raise InputError(
-                f"{name!r:.40} has {join_names(unknown)}, but the features of arms are {join_names(self.features)}"
-            )
-        values = np.array([_as_value(given.get(feature), f"{feature} of {name}") for feature in self.features])
-        if self.identity and len(self._position) == self._joint.capacity:
-            self._make_room(2 * self._joint.capacity)
-        self._joint.add(values)
-        self._position[name] = len(self._position)
+        if not isinstance(logs, Logs):
+            raise InputError(f"logs is {show(logs)}; use what preselect.logs.read returns")
+        made = cls(
+            logs.describe_arms(),
+            logs.context,
+            policy=policy,
+            identity=identity,
+            nobody_may_win=nobody_may_win,
+            covariance="full",
+            seed=seed,
+        )
+        if not isinstance(made.policy, BeliefPolicy) or not isinstance(made.policy.estimate, OnlineNewton):
+            raise InputError(f"policy is {show(policy)}, which cannot start from logs; use newton or thompson")
+        made._joint.see_all(logs.contexts)
+        prior, outside = made.policy.estimate.prior, made.policy.outside
+        found, seen = maximise_logs(made._joint, logs, made._roster.slots, prior, outside)
+        made.policy.adopt(found.block, seen, found.outcomes, found.without_winner)
+        made.version += 1
+        return made
 
+    @serial
     def select(
-        self, context: Values | None = None, k: int | None = None, *, eligible: Names | None = None
+        self,
+        context: Values | None = None,
+        k: int | None = None,
+        *,
+        eligible: Names | None = None,
+        include: Names | None = None,
+        at_most: Limits | None = None,
+        budget: float | None = None,
+        groups: Groups | None = None,
+        propensities: bool = False,
     ) -> NamedDecision:
         """Choose k arms for a round.
 
@@ -144,233 +182,192 @@ class Preselector:
             How many arms to choose; always given. The winner of a set of one teaches only policies with `outside`.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
+        include : iterable of str, optional
+            Arms that have to be in the set, even if their scores are low.
+        at_most : mapping of str to int, optional
+            How many arms of a group may be in the set, such as {"sport": 2}. The set is the best one allowed.
+        budget : float, optional
+            The most that the set may cost; it may then have fewer than k arms (see Rules).
+        groups : mapping of str to str, optional
+            The groups of some arms in this round only, instead of their own; None for no group.
+        propensities : bool, default False
+            Whether the decision says how likely each of its arms was, if the policy leaves that to chance.
 
         Returns
         -------
         NamedDecision
             `names` are the chosen arms, best first. Give it back to `learn` with the outcome, now or later.
         """
-        values = self._as_row(context)
-        allowed = None if eligible is None else distinct_names(eligible, "eligible")
-        positions = None if allowed is None else [self._find(name) for name in allowed]
-        k = self._check_count(k, allowed)
-        if k == 1 and not (self.policy.outside or self._has_warned):
+        decision = self.choose(
+            context,
+            k,
+            seed=self.policy.next_seed,
+            eligible=eligible,
+            include=include,
+            at_most=at_most,
+            budget=budget,
+            groups=groups,
+            propensities=propensities,
+        )
+        if len(decision.names) == 1 and not (self.policy.outside or self._has_warned):
             self._has_warned = True
             warn_about_one()
-        decision = self.policy.select(self._joint.show(values), k, eligible=positions)
-        self._joint.see(values)
-        every = self.arms
-        names = tuple(every[arm] for arm in decision.arms)
-        return NamedDecision(decision, names, values, self._joint.values[decision.arms])
+        self.record(decision)
+        return decision
 
-    def learn(
+    @serial
+    def choose(
         self,
-        decision: NamedDecision,
+        context: Values | None = None,
+        k: int | None = None,
         *,
-        winner: str | None = None,
-        ranking: Names | None = None,
-        outcome: Outcome | None = None,
-        after: float | None = None,
-    ) -> None:
-        """Learn from the outcome of a decision: give a winner, a ranking or another outcome.
+        seed: int,
+        eligible: Names | None = None,
+        include: Names | None = None,
+        at_most: Limits | None = None,
+        budget: float | None = None,
+        groups: Groups | None = None,
+        propensities: bool = False,
+    ) -> NamedDecision:
+        """Choose as `select` does, and change nothing: the same state, arguments and seed give the same decision.
 
-        Parameters
-        ----------
-        decision : NamedDecision
-            What `select` returned, in this round or in an earlier one.
-        winner : str, optional
-            The chosen arm that won.
-        ranking : iterable of str, optional
-            The chosen arms, or the best of them, best first.
-        outcome : Outcome, optional
-            Any other outcome, such as NoWinner() or Void().
-        after : float, optional
-            With a winner: how long the race took, as a share of its time limit, from 0 to 1.
-        """
-        made = make_outcome(decision, winner, ranking, outcome, after)
-        arms = np.array([self._find(name) for name in decision.names])
-        self._check_decision(decision)
-        if self._teaches(made, decision):
-            self._renew_scaling()
-        self.policy.learn(self._scale(decision, arms), made)
-
-    def scores(self, context: Values | None = None) -> dict[str, float]:
-        """What the policy would rank each arm by in a context now, by name.
+        For several processes that choose with copies of one state. The process that learns from their decisions gives
+        each of them to `record`, and to `learn` when its outcome is known.
 
         Parameters
         ----------
         context : mapping, sequence or array, optional
             The features of the round, as in `select`.
+        k : int
+            How many arms to choose.
+        seed : int
+            The seed of all that is left to chance, at least 0.
+        eligible : iterable of str, optional
+            The arms to choose from; all of them by default.
+        include : iterable of str, optional
+            Arms that have to be in the set.
+        at_most : mapping of str to int, optional
+            How many arms of a group may be in the set.
+        budget : float, optional
+            The most that the set may cost.
+        groups : mapping of str to str, optional
+            The groups of some arms in this round only.
+        propensities : bool, default False
+            Whether the decision says how likely each of its arms was.
         """
-        return dict(zip(self.arms, self.policy.scores(self._joint.show(self._as_row(context))).tolist(), strict=True))
+        values = read_context(context, self.context)
+        k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
+        shown, found = self._show(values), None
+        decision = self.policy.decide(shown, k, seed, eligible=among, rules=rules)
+        if boolean(propensities, "propensities"):
+            found = self.policy.propensities(shown, k, eligible=among, rules=rules, seed=seed)
+        every, known = self._roster.names, self._joint.values[self._roster.slots[decision.arms]]
+        names = tuple([every[arm] for arm in decision.arms.tolist()])
+        labels = tuple(self.context), tuple(self.features)
+        counts = decision.round, decision.seed, self.version
+        included = () if rules is None else tuple(every[arm] for arm in rules.include)
+        extras = included, list_chosen(found, decision.arms), self._roster.departures
+        return make_named_decision(names, decision._bounds, values, known, labels, *counts, *extras)
 
-    def save(self, path: AnyPath) -> None:
-        """Write everything that future choices depend on to a file.
+    @serial
+    def record(self, decision: NamedDecision) -> None:
+        """Take in that a decision was made: rounds are counted, and later scaling knows its context.
+
+        `select` does this by itself; it is for decisions that another process chose.
 
         Parameters
         ----------
-        path : str or path
-            The file. One that exists is replaced whole or not at all.
+        decision : NamedDecision
+            What `choose` returned, here or elsewhere.
         """
-        state.write(path, "Preselector", *self._collect_state())
+        context, _ = self._read(decision)
+        self._joint.see(context)
+        self.policy.rounds += 1
+        self.version += 1
 
-    @classmethod
-    def load(cls, path: AnyPath) -> Self:
-        """Read a preselector that `save` wrote.
+    @serial
+    def learn(
+        self,
+        decision: NamedDecision,
+        *,
+        winner: str | None = MISSING,
+        ranking: Places | None = None,
+        ratings: Ratings | None = None,
+        outcome: Outcome | None = None,
+        after: float | None = None,
+        also: Names | None = None,
+    ) -> None:
+        """Learn from the outcome of a decision: give a winner, a ranking, ratings or another outcome.
 
         Parameters
         ----------
-        path : str or path
-            The file. If its policy is a class of your own, import that class first.
+        decision : NamedDecision
+            What `select` returned, in this round or in an earlier one.
+        winner : str or None, optional
+            The chosen arm that won; None if nobody did, such as a visitor who clicked nothing (see `nobody_may_win`).
+        ranking : iterable of str, or of lists of str, optional
+            The chosen arms, or the best of them, best first. Arms that are tied are in a list: [["a", "b"], "c"].
+        ratings : mapping of str to float, optional
+            A number for every chosen arm, the higher the better: a ranking, in which equal ratings are ties.
+        outcome : Outcome, optional
+            Any other outcome, such as NoWinner() or Void().
+        after : float, optional
+            With a winner: how long the race took, as a share of its time limit, from 0 to 1.
+        also : iterable of str, optional
+            Arms that competed besides the chosen ones, such as solvers that ran on when the answer was there: see
+            `suggest`. The outcome is then that of all of them together, and any of them may have won. In an outcome
+            that counts by places, such as Winner(3), they follow the chosen arms.
         """
-        return cls._restore(state.read(path).expect("Preselector"))
+        besides = list_besides(decision, also)
+        made = make_outcome(
+            decision,
+            winner=winner,
+            ranking=ranking,
+            ratings=ratings,
+            outcome=outcome,
+            after=after,
+            also=besides,
+            nobody_may_win=self.policy.outside,
+        )
+        arms = self._roster.find_chosen(decision.names, decision.departures)
+        if besides:
+            arms = np.append(arms, [self._find(name) for name in besides])
+        context, features = self._read(decision)
+        places = np.arange(len(arms))
+        ranked = made.positions(places)  # refuses strangers before anything changes
+        if ranked.size or (isinstance(made, NoWinner) and self.policy.outside):
+            self._renew_scaling()
+        known, k = self._joint.values[arms], len(decision.names)
+        if features is not None:
+            known[:k] = features
+        rows = self._joint.rows(arms, known, context)
+        bounds = np.full((2, len(arms)), np.nan)
+        bounds[:, :k] = decision._bounds.reshape(2, k)
+        self.policy.learn(Decision(places, bounds.ravel(), rows, arms, decision.round), made)
+        self.version += 1
 
-    def to_bytes(self) -> bytes:
-        """The content that `save` would write; equal states give equal bytes."""
-        return state.pack("Preselector", *self._collect_state())
-
-    @classmethod
-    def from_bytes(cls, content: bytes, source: AnyPath = "content") -> Self:
-        """Make a preselector from what `to_bytes` returned.
+    @serial
+    def _weigh_logs(self, logs: Logs) -> tuple[RankedRows, Floats]:
+        """Return the outcomes of logs, and the estimated log-utility of each row of theirs; 0 for NOBODY.
 
         Parameters
         ----------
-        content : bytes
-            What `to_bytes` returned.
-        source : str or path, default "content"
-            Where the bytes are from, for error messages.
+        logs : Logs
+            Rounds with the features that the preselector has, about arms that it knows.
         """
-        return cls._restore(state.unpack(content, source).expect("Preselector"))
-
-    def _collect_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        policy_header, policy_arrays = persistence.collect_state(self.policy)
-        header = {
-            "arms": self.arms,
-            "context": self.context,
-            "features": self.features,
-            "identity": self.identity,
-            "capacity": self._joint.capacity,
-            "scaled": [self._joint.contexts, self._joint.scaled_contexts, self._joint.scaled_arms],
-            "policy": {"kind": self.policy.kind, **policy_header},
-        }
-        arrays = {f"policy.{name}": array for name, array in policy_arrays.items()}
-        return header, arrays | self._joint.arrays()
-
-    @classmethod
-    def _restore(cls, file: state.StateFile) -> Self:
-        try:
-            preselector = cls.__new__(cls)
-            preselector._set_state(file.header, file.arrays)
-            preselector.policy = _restore_policy(file)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StateFileError(f"{file.path} is not a complete Preselector state: {error}") from None
-        return preselector
-
-    def _set_state(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.context, self.features = list(header["context"]), list(header["features"])
-        self.identity = bool(header["identity"])
-        self._has_warned = True  # what is restored or replayed is not new
-        self._position = {name: position for position, name in enumerate(header["arms"])}
-        self._joint = JointFeatures(len(self.features), len(self.context), int(header["capacity"]))
-        self._joint.restore(arrays, len(self._position), header.get("scaled"))
-
-    __copy__ = deepcopy  # a shallow copy would share some of what is learnt
+        if not isinstance(self.policy, BeliefPolicy):
+            raise InputError(f"{type(self.policy).__name__} has no weights for all rounds; use newton or thompson")
+        slots = np.array([self._find(name) for name in logs.arms], dtype=np.int64)
+        outcomes = rank_rows(logs, self.policy.outside)
+        return outcomes, join_rows(self._joint, logs, slots, outcomes) @ self.policy.estimate.theta
 
     def __repr__(self) -> str:
-        return f"Preselector(arms={self.arms}, context={self.context}, policy={self.policy!r})"
-
-    def _make_room(self, capacity: int) -> None:
-        """Widen the policy to this many arms; if that is impossible, nothing changes."""
-        self.policy = self.policy.widen(self._count_joint_features(capacity))
-        self._joint.make_room(capacity)
-
-    def _count_joint_features(self, capacity: int) -> int:
-        d = (len(self.features) + capacity) * (1 + len(self.context))
-        if d > _MAX_FEATURES:
-            raise InputError(
-                f"arms and context make {d} joint features, and at most {_MAX_FEATURES} are possible; "
-                "use identity=False, or fewer features"
-            )
-        return d
-
-    def _as_row(self, context: Values | None) -> Floats:
-        """The values of a context in order; NaN where they are not known."""
-        given = () if context is None else context
-        if isinstance(given, Mapping):
-            given = [given[name] for name in self._check_names(given)]
-        elif isinstance(given, str) or not hasattr(given, "__len__"):
-            raise InputError(f"context is {given!r:.80}; give values by name, or a list of them")
-        if len(given) != len(self.context):
-            raise InputError(f"context has length {len(given)}, but its features are {join_names(self.context)}")
-        return np.array([_as_value(value, name) for value, name in zip(given, self.context, strict=True)])
-
-    def _check_names(self, context: Features) -> list[str]:
-        missing = [name for name in self.context if name not in context]
-        if missing:
-            raise InputError(f"the context lacks {join_names(missing)}; give None for a value that is not known")
-        unknown = [str(name) for name in context if name not in self.context]
-        if unknown:
-            raise InputError(f"the context has {join_names(unknown)}, but its features are {join_names(self.context)}")
-        return self.context
-
-    def _check_count(self, k: int | None, eligible: list[str] | None) -> int:
-        if k is None:
-            raise InputError("say how many arms to choose, such as k=3")
-        allowed = self.arms if eligible is None else eligible
-        if integer(k, "k", 1) > len(allowed):
-            raise InputError(f"k={k} is too many; the arms to choose from are {join_names(allowed)}")
-        return k
-
-    def _find(self, name: str) -> int:
-        if name not in self._position:
-            raise InputError(f"there is no arm {name!r:.80}; the arms are {join_names(self.arms)}")
-        return self._position[name]
-
-    def _check_decision(self, decision: NamedDecision) -> None:
-        features = self._joint.values.shape[1] if decision.features is None else decision.features.shape[1]
-        if len(decision.context) != len(self.context) or features != len(self.features):
-            raise InputError(
-                f"the decision is another preselector's, with {len(decision.context)} features of the context and "
-                f"{features} of arms; this one has {len(self.context)} and {len(self.features)}"
-            )
-
-    def _teaches(self, outcome: Outcome, decision: NamedDecision) -> bool:
-        if isinstance(outcome, NoWinner):
-            return self.policy.outside
-        return isinstance(outcome, Outcome) and outcome.positions(decision.arms).size > 0
+        found = {"groups": self._terms.groups, "prices": self._terms.prices}
+        terms = "".join(f", {name}={value}" for name, value in found.items() if value)
+        return f"Preselector(arms={self.arms}, context={self.context}{terms}, policy={self.policy!r})"
 
     def _renew_scaling(self) -> None:
         """Scale by what has been seen by now, if that is due; what was learnt follows."""
         change = self._joint.renew()
         if change is not None:
             self.policy.transform(change)
-
-    def _scale(self, decision: NamedDecision, arms: NDArray[np.int64]) -> Decision:
-        """What the policy learns from: the decision with joint features as they are scaled now."""
-        features = self._joint.values[arms] if decision.features is None else decision.features
-        rows = self._joint.rows(arms, features, decision.context)
-        return Decision(decision._arms, decision._bounds, rows, arms, decision.round)
-
-
-def load(path: AnyPath) -> Preselector | Policy:
-    """Read any policy or preselector that `save` wrote.
-
-    Parameters
-    ----------
-    path : str or path
-        The file. If its policy is a class of your own, import that class first.
-    """
-    file = state.read(path)
-    return Preselector._restore(file) if file.kind == "Preselector" else persistence.restore(file)
-
-
-def _restore_policy(file: state.StateFile) -> Policy:
-    header, prefix = file.header["policy"], "policy."
-    arrays = {name.removeprefix(prefix): array for name, array in file.arrays.items() if name.startswith(prefix)}
-    return persistence.restore(state.StateFile(file.path, header["kind"], header, arrays))
-
-
-def _as_value(value: float | None, name: str) -> float:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return float("nan")
-    return number(value, name)

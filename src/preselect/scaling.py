@@ -1,4 +1,4 @@
-"""Features of any scale as joint features: scaling by what has been seen, and what a change of scaling means.
+"""Scaling by what has been seen, and what a change of scaling means for joint features.
 
 The joint features of an arm are (its features, its identity) ⊗ (1, context), all of them scaled. A new scaling changes
 scaled features by factors and shifts; as there is a constant among the features of the context, and the identities of
@@ -7,22 +7,20 @@ arms add up to one, the joint features change linearly. So what a policy has lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from preselect.arguments import integer
-from preselect.context import Floats, Integers, OneHotContext, StructuredContext, as_floats
+from preselect.arguments import as_floats, integer, show
+from preselect.context import Floats
 from preselect.errors import InputError
 
-_MOST_DEVIATIONS = 3.0  # of a scaled value
+_MOST_FEATURES = 100_000_000  # in one row
+_MOST_DEVIATIONS = 3.0  # where a scaled value is cut off
 _MOST_SEEN = 4.0  # deviations of a value that is learnt, while few have been seen
-_RENEWAL = 2  # the scaling is renewed when this many times as many contexts have been seen as at the last time
-_MEMORY = 0.5  # the weight that what was seen before then keeps
-_CAUTION = 16.0  # how many contexts count as few
 
 
 class Scaling:
@@ -51,8 +49,9 @@ class Scaling:
     """
 
     def __init__(self, size: int) -> None:
-        self.size = integer(size, "size", 0)
+        self.size = integer(size, "size", 0, _MOST_FEATURES)
         self.seen = np.zeros((3, self.size))  # how often, the mean, the sum of squared deviations from it
+        self._slopes: Floats | None = None  # one over the deviations, once they are needed
 
     @classmethod
     def of(cls, seen: Floats) -> Self:
@@ -63,8 +62,11 @@ class Scaling:
         seen : array of shape (3, size)
             What another scaling has seen; it is copied.
         """
-        scaling = cls(seen.shape[1])
-        scaling.seen[:] = seen
+        found = as_floats(seen, "seen", 2)
+        if len(found) != 3 or not is_possible(found):
+            raise InputError(f"seen is {show(seen)}; use a row of counts, one of means and one of sums of squares")
+        scaling = cls(found.shape[1])
+        scaling.seen[:] = found
         return scaling
 
     @classmethod
@@ -78,7 +80,10 @@ class Scaling:
         rows : array of shape (n, size)
             The features, one row each; NaN for those that are not known.
         """
-        values = _take_logarithm(as_floats(rows, "rows", 2))
+        known = as_floats(rows, "rows", 2)
+        if np.isinf(known).any():
+            raise InputError("rows has infinite entries; use numbers, NaN for those that are not known")
+        values = _take_logarithm(known)
         scaling = cls(values.shape[1])
         for column, found in enumerate(values.T):
             scaling.seen[:, column] = _summarise(found[~np.isnan(found)])
@@ -101,6 +106,7 @@ class Scaling:
         known = count + ~np.isnan(row)
         step = away / np.maximum(known, 1.0)
         self.seen[:] = known, mean + step, squares + away * (away - step)
+        self._slopes = None
 
     def __call__(self, values: ArrayLike) -> Floats:
         """Scale one row or several.
@@ -110,9 +116,9 @@ class Scaling:
         values : array of shape (size,) or (n, size)
             The features; NaN for those that are not known.
         """
-        away = (_take_logarithm(np.asarray(values, dtype=np.float64)) - self.seen[1]) * self._slopes()
+        away = (_take_logarithm(self._as_rows(values)) - self.seen[1]) * self._find_slopes()
         away[np.isnan(away)] = 0.0
-        scaled: Floats = _cut(away, _MOST_DEVIATIONS) * self._unit
+        scaled: Floats = _cut(away, _MOST_DEVIATIONS) * self.unit
         return scaled
 
     def change_to(self, other: Scaling) -> tuple[Floats, Floats]:
@@ -125,25 +131,42 @@ class Scaling:
         other : Scaling
             The other scaling, of the same size.
         """
-        ours, theirs = self._slopes(), other._slopes()
+        if not isinstance(other, Scaling) or other.size != self.size:
+            raise InputError(f"other is {show(other)}; use a Scaling of size {self.size}")
+        ours, theirs = self._find_slopes(), other._find_slopes()
         factor = np.divide(theirs, ours, out=np.zeros(self.size), where=ours > 0.0)
-        return factor, (self.seen[1] - other.seen[1]) * theirs * self._unit
+        return factor, (self.seen[1] - other.seen[1]) * theirs * self.unit
 
     @property
-    def _unit(self) -> float:
-        return 2.0 / float(np.sqrt(max(self.size, 1)))
+    def unit(self) -> float:
+        """What a value becomes that is one deviation above the mean."""
+        return 2.0 / math.sqrt(max(self.size, 1))
 
-    def _slopes(self) -> Floats:
+    def _find_slopes(self) -> Floats:
         """One over the deviation of each feature; 0 for those that have not varied."""
-        count, mean, squares = self.seen
-        deviation = np.sqrt(squares / np.maximum(count, 1.0))
-        return np.divide(1.0, deviation, out=np.zeros(self.size), where=deviation > 1e-12 * np.abs(mean))
+        if self._slopes is None:
+            count, mean, squares = self.seen
+            deviation = np.sqrt(squares / np.maximum(count, 1.0))
+            varied = deviation > 1e-12 * np.abs(mean)
+            self._slopes = np.divide(1.0, deviation, out=np.zeros(self.size), where=varied)
+        return self._slopes
+
+    def _as_rows(self, values: ArrayLike) -> Floats:
+        rows = as_floats(values, "values", 1, 2)
+        if rows.shape[-1] != self.size or np.isinf(rows).any():
+            raise InputError(f"values is {show(values)}; use {self.size} numbers, NaN for those that are not known")
+        return rows
 
     def _as_row(self, values: ArrayLike) -> Floats:
         row = as_floats(values, "values", 1)
         if len(row) != self.size or np.isinf(row).any():
-            raise InputError(f"values is {values!r:.80}; use {self.size} numbers, NaN for those that are not known")
+            raise InputError(f"values is {show(values)}; use {self.size} numbers, NaN for those that are not known")
         return _take_logarithm(row)
+
+
+def is_possible(seen: Floats) -> bool:
+    """Whether these may be counts, means and sums of squared deviations."""
+    return bool(np.isfinite(seen).all() and (seen[[0, 2]] >= 0.0).all())
 
 
 def _cut(values: Floats, most: Floats | float) -> Floats:
@@ -235,137 +258,3 @@ class Change:
     def _shape(self, rows: Floats) -> tuple[int, int]:
         columns = 1 + self.context.shape[1]
         return rows.shape[-1] // columns, columns
-
-
-class JointFeatures:
-    """(arm's features, arm's identity) ⊗ (1, context), scaled: what a policy is shown of named arms and a context.
-
-    The scaling in use changes in `renew` only, never because a context is shown or an arm joins: else what the weights
-    of a policy mean would change without anything being learnt.
-
-    Parameters
-    ----------
-    features : int
-        How many features an arm has.
-    context : int
-        How many features a context has.
-    capacity : int
-        How many arms have an identity; 0 for none.
-    """
-
-    def __init__(self, features: int, context: int, capacity: int) -> None:
-        self.values = np.empty((0, features))
-        self.capacity = capacity
-        self.arm_scaling, self.context_scaling = Scaling(features), Scaling(context)
-        self.seen = Scaling(context)  # of which `context_scaling` is an earlier state
-        self.contexts, self.scaled_contexts, self.scaled_arms = 0, 0, 0
-        self._arms: Floats | None = None
-
-    @property
-    def d(self) -> int:
-        """The number of joint features."""
-        return (self.values.shape[1] + self.capacity) * (1 + self.seen.size)
-
-    def add(self, values: Floats) -> None:
-        """Add an arm with these features."""
-        self.values = np.vstack((self.values, values))
-        self._arms = None
-
-    def make_room(self, capacity: int) -> None:
-        """Make room for this many identities."""
-        self.capacity = capacity
-        self._arms = None
-
-    def show(self, context: Floats) -> StructuredContext:
-        """Return what a policy sees of all arms in a context."""
-        if not self.values.shape[1]:
-            n = len(self.values)
-            return OneHotContext(self.capacity, self._complete(context), None if n == self.capacity else np.arange(n))
-        if self._arms is None:
-            self._arms = self._join(np.arange(len(self.values)), self.values)
-        return StructuredContext(self._arms, self._complete(context))
-
-    def see(self, context: Floats) -> None:
-        """Take in a context for the scaling to come."""
-        if self.seen.size:
-            self.seen.learn(context)
-        self.contexts += 1
-
-    def rows(self, arms: Integers, values: Floats, context: Floats) -> Floats:
-        """Return the joint features of some arms, whose own features are given, in a context."""
-        c = self._complete(context)
-        if not self.values.shape[1]:
-            return OneHotContext(self.capacity, c, None).rows(arms)
-        return (self._join(arms, values)[:, :, None] * c).reshape(len(arms), -1)
-
-    def renew(self) -> Change | None:
-        """Scale by what has been seen by now; return what that changes, None if it is not due.
-
-        It is due when arms have joined, and when twice as many contexts have been seen as at the last time: so it
-        becomes rarer and rarer. What was seen before then counts half, so that the scaling follows a drift.
-        """
-        due, joined = self.contexts >= _RENEWAL * max(self.scaled_contexts, 1), len(self.values) > self.scaled_arms
-        arms = Scaling.fit(self.values) if joined and self.arm_scaling.size else self.arm_scaling
-        context = self._adopt_seen() if due and self.seen.size else self.context_scaling
-        self.scaled_arms = len(self.values)
-        if due:
-            self.scaled_contexts = self.contexts
-            self.seen.seen[[0, 2]] *= _MEMORY
-        if arms is self.arm_scaling and context is self.context_scaling:
-            return None
-        change = self._compare(arms, context)
-        self.arm_scaling, self.context_scaling, self._arms = arms, context, None
-        return change
-
-    def _adopt_seen(self) -> Scaling:
-        """The scaling by what has been seen, with larger deviations while that is little.
-
-        A deviation that is much too small would cut off most values, which no later change could undo.
-        """
-        count, mean, squares = self.seen.seen
-        return Scaling.of(np.stack((count, mean, squares * (1.0 + _CAUTION / np.maximum(count, 1.0)))))
-
-    def arrays(self) -> dict[str, Floats]:
-        """Return what state files keep, apart from counts."""
-        return {
-            "values": self.values,
-            "arm_scaling": self.arm_scaling.seen,
-            "context_scaling": self.context_scaling.seen,
-            "context_seen": self.seen.seen,
-        }
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int] | None) -> None:
-        """Take over the arrays of n arms and the counts of a state file; files of earlier versions have fewer."""
-        found = {"context_seen": arrays["context_scaling"], **arrays}
-        expected = {**self.arrays(), "values": np.empty((n, self.values.shape[1]))}
-        for name, array in expected.items():
-            if found[name].shape != array.shape or found[name].dtype != np.float64:
-                raise ValueError(f"{name} has shape {found[name].shape}, expected {array.shape}")
-        self.values = found["values"]
-        self.arm_scaling, self.context_scaling, self.seen = (
-            Scaling.of(found[name]) for name in ("arm_scaling", "context_scaling", "context_seen")
-        )
-        contexts = int(self.seen.seen[0].max(initial=0.0))
-        self.contexts, self.scaled_contexts, self.scaled_arms = (contexts, contexts, n) if counts is None else counts
-
-    def _compare(self, arms: Scaling, context: Scaling) -> Change:
-        factors, shifts = self.arm_scaling.change_to(arms)
-        return Change(np.stack((factors, 0.5 * shifts)), np.stack(self.context_scaling.change_to(context)))
-
-    def _join(self, arms: Integers, values: Floats) -> Floats:
-        """Scaled features and one-hot identities of arms, in equal parts, as rows of length 1 on average.
-
-        So a policy's prior says the same about an arm, however many features describe it.
-        """
-        identities = np.zeros((len(arms), self.capacity))
-        if self.capacity:
-            identities[np.arange(len(arms)), arms] = 1.0
-        parts = [part for part in (0.5 * self.arm_scaling(values), identities) if part.shape[1]]
-        joined: Floats = np.hstack(parts) / np.sqrt(len(parts))
-        return joined
-
-    def _complete(self, context: Floats) -> Floats:
-        features = np.ones(1 + len(context))
-        if len(context):
-            features[1:] = self.context_scaling(context)
-        return features

@@ -24,57 +24,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.conformance_rounds import CONTEXTS, MAX_ARMS, OUTCOMES, D, K, MakeContext, MakeOutcome, N
 from preselect.context import StructuredContext
-from preselect.decision import Decision
 from preselect.errors import InputError
 from preselect.features import Kronecker, OneHot
-from preselect.outcomes import NoWinner, Outcome, Ranking, Void, Winner
+from preselect.outcomes import NoWinner, Ranking, Void, Winner
 from preselect.policies import Policy
 from preselect.policies.persistence import collect_state
 
 __all__ = ["CHECKS", "CONTEXTS", "OUTCOMES", "PolicyCheck", "check_policy", "combinations", "run"]
 
-_N, _D, _K = 6, 12, 3
-_MAX_ARMS = 30
-
-_Context: TypeAlias = NDArray[Any] | StructuredContext
 _Make: TypeAlias = Callable[..., Policy]
-_MakeContext: TypeAlias = Callable[[np.random.Generator], _Context]
-_MakeOutcome: TypeAlias = Callable[[Decision, np.random.Generator], Outcome]
-_Body: TypeAlias = Callable[[_Make, _MakeContext, _MakeOutcome], None]
-
-
-# --- what rounds look like --------------------------------------------------------------------------------------------
-
-CONTEXTS: dict[str, _MakeContext] = {
-    "array": lambda generator: generator.random((_N, _D)),
-    "single precision": lambda generator: generator.random((_N, _D), dtype=np.float32),
-    "kronecker": lambda generator: Kronecker()(generator.random((_N, 3)), generator.random(4)),
-    "one-hot": lambda generator: OneHot(_N)(generator.random(_D // _N)),
-}
-
-
-def _rank(decision: Decision, generator: np.random.Generator) -> Any:
-    """Rank the chosen arms by the model; each arm has noise of its own, wherever it stands in the decision."""
-    u = decision.rows @ np.linspace(-1.0, 2.0, _D) + generator.gumbel(size=_MAX_ARMS)[decision.arms]
-    return decision.arms[np.argsort(-u)].tolist()
-
-
-def _draw_winner(decision: Decision, generator: np.random.Generator) -> Outcome:
-    return Winner(_rank(decision, generator)[0], after=generator.choice([1e-6, 0.05, 0.5]))
-
-
-def _draw_nothing(decision: Decision, generator: np.random.Generator) -> Outcome:
-    number = generator.random()
-    return Void() if number < 0.5 else NoWinner(after=1.0 if number < 0.75 else None)
-
-
-OUTCOMES: dict[str, _MakeOutcome] = {
-    "winner": _draw_winner,
-    "ranking": lambda decision, generator: Ranking(_rank(decision, generator)),
-    "top-2": lambda decision, generator: Ranking(_rank(decision, generator)[:2]),
-    "nothing": _draw_nothing,
-}
+_Body: TypeAlias = Callable[[_Make, MakeContext, MakeOutcome], None]
 
 
 # --- what a check is --------------------------------------------------------------------------------------------------
@@ -132,6 +93,8 @@ def run(check: str, make: _Make, context: str = "array", outcome: str = "winner"
     context, outcome : str
         Keys of CONTEXTS and OUTCOMES.
     """
+    if outcome == "ties" and not make(d=D, seed=0).learns_ties:
+        return  # it refuses them, as `Policy.learn` sees to
     CHECKS[check].body(make, CONTEXTS[context], OUTCOMES[outcome])
 
 
@@ -151,7 +114,7 @@ def check_policy(make: _Make) -> None:
 
 
 def _play(
-    policy: Policy, show: _MakeContext, end: _MakeOutcome, rounds: int, seed: int = 1, k: int = _K
+    policy: Policy, show: MakeContext, end: MakeOutcome, rounds: int, seed: int = 1, k: int = K
 ) -> list[list[int]]:
     """Play some rounds; return the arms chosen in each."""
     generator = np.random.default_rng(seed)
@@ -185,14 +148,14 @@ class _Snapshot:
 
 
 @_register(on=_EACH_CONTEXT)
-def _check_first_choice(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_first_choice(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Before it has learnt anything a policy already chooses: k distinct arms, with rows, scores and widths."""
     shown = show(np.random.default_rng(0))
-    policy = make(d=_D, seed=0)
-    for k in (1, _K, _N):
+    policy = make(d=D, seed=0)
+    for k in (1, K, N):
         decision = policy.select(shown, k)
         arms = decision.arms.tolist()
-        assert len(set(arms)) == k and set(arms) <= set(range(_N)), f"{arms} are not k={k} distinct arms"
+        assert len(set(arms)) == k and set(arms) <= set(range(N)), f"{arms} are not k={k} distinct arms"
         rows = np.asarray(shown, dtype=np.float64)[arms]
         assert np.array_equal(decision.rows, rows), "the rows are not those of the arms"
         assert decision.scores.shape == decision.widths.shape == (k,), "there is not one score and one width per arm"
@@ -202,16 +165,16 @@ def _check_first_choice(make: _Make, show: _MakeContext, end: _MakeOutcome) -> N
 
 
 @_register(on=_EACH)
-def _check_repeats(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_repeats(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """The same seed and the same rounds give the same choices."""
-    runs = [_play(make(d=_D, seed=7), show, end, 60) for _ in range(2)]
+    runs = [_play(make(d=D, seed=7), show, end, 60) for _ in range(2)]
     assert runs[0] == runs[1], "two runs with the same seed differ"
 
 
 @_register(on=_EACH_OUTCOME)
-def _check_state_round_trip(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_state_round_trip(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """A policy that was saved and loaded continues exactly as the original does, its generator included."""
-    policy = make(d=_D, seed=3)
+    policy = make(d=D, seed=3)
     _play(policy, show, end, 30)
     with tempfile.TemporaryDirectory() as folder:
         policy.save(Path(folder) / "state.npz")
@@ -220,9 +183,9 @@ def _check_state_round_trip(make: _Make, show: _MakeContext, end: _MakeOutcome) 
 
 
 @_register(on=_EACH_OUTCOME)
-def _check_copies(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_copies(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Copies, by `copy` or by pickle, continue as the original does, and leave it alone."""
-    policy = make(d=_D, seed=3)
+    policy = make(d=D, seed=3)
     _play(policy, show, end, 30)
     others = {"copy": copy.copy(policy), "deep copy": copy.deepcopy(policy)}
     if _is_importable(type(policy)):
@@ -230,7 +193,7 @@ def _check_copies(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
     _assert_same_future(policy, others, show, end)
 
 
-def _assert_same_future(policy: Policy, others: dict[str, Policy], show: _MakeContext, end: _MakeOutcome) -> None:
+def _assert_same_future(policy: Policy, others: dict[str, Policy], show: MakeContext, end: MakeOutcome) -> None:
     """Play on with all of them: their choices and states are the same before and after, and not shared."""
     before = _Snapshot.of(policy)
     chosen = {}
@@ -253,12 +216,12 @@ def _is_importable(kind: type) -> bool:
 
 
 @_register(on=_EACH_CONTEXT)
-def _check_inputs_kept(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_inputs_kept(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """A policy does not change what it is given, and a decision does not change when the arms shown do."""
     shown = show(np.random.default_rng(0))
     before = np.array(shown)
-    policy = make(d=_D, seed=0)
-    decision = policy.select(shown, _K, eligible=[0, 2, 3, 5])
+    policy = make(d=D, seed=0)
+    decision = policy.select(shown, K, eligible=[0, 2, 3, 5])
     policy.learn(decision, end(decision, np.random.default_rng(0)))
     assert np.array_equal(np.asarray(shown), before), "select or learn changed its input"
     rows = decision.rows.copy()
@@ -267,28 +230,28 @@ def _check_inputs_kept(make: _Make, show: _MakeContext, end: _MakeOutcome) -> No
 
 
 @_register(on=_EACH_CONTEXT)
-def _check_eligibility(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_eligibility(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Arms that are not eligible are never chosen, given as mask or as positions; too few is an error."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     generator = np.random.default_rng(5)
     for _ in range(40):
-        mask = np.zeros(_N, dtype=bool)
-        mask[generator.choice(_N, generator.integers(_K, _N + 1), replace=False)] = True
+        mask = np.zeros(N, dtype=bool)
+        mask[generator.choice(N, generator.integers(K, N + 1), replace=False)] = True
         given = mask if generator.random() < 0.5 else np.flatnonzero(mask)
-        decision = policy.select(show(generator), _K, eligible=given)
+        decision = policy.select(show(generator), K, eligible=given)
         arms = decision.arms.tolist()
-        assert len(set(arms)) == _K and mask[arms].all(), f"{arms} chosen of {np.flatnonzero(mask).tolist()}"
+        assert len(set(arms)) == K and mask[arms].all(), f"{arms} chosen of {np.flatnonzero(mask).tolist()}"
         policy.learn(decision, end(decision, generator))
-    for wrong in ([0, 1], [0, 1, _N], [1, 0, 1, 0, 1, 1], [[0], [1, 2]], np.ones(_N + 1, dtype=bool)):
-        _assert_refused(policy, "eligible", policy.select, show(generator), _K, eligible=wrong)
+    for wrong in ([0, 1], [0, 1, N], [1, 0, 1, 0, 1, 1], [[0], [1, 2]], np.ones(N + 1, dtype=bool)):
+        _assert_refused(policy, "eligible", policy.select, show(generator), K, eligible=wrong)
 
 
 @_register(on=_EACH_OUTCOME)
-def _check_late_feedback(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_late_feedback(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Outcomes may come late and in any order: decisions made in the meantime do not change what is learnt."""
     generator = np.random.default_rng(4)
-    late, other = make(d=_D, seed=0), make(d=_D, seed=0)
-    decisions = [late.select(show(generator), _K) for _ in range(10)]
+    late, other = make(d=D, seed=0), make(d=D, seed=0)
+    decisions = [late.select(show(generator), K) for _ in range(10)]
     outcomes = [end(decision, generator) for decision in decisions]
     for decision, outcome in reversed(list(zip(decisions, outcomes, strict=True))):
         late.learn(decision, outcome)
@@ -297,51 +260,71 @@ def _check_late_feedback(make: _Make, show: _MakeContext, end: _MakeOutcome) -> 
     assert np.array_equal(one, same), "what was learnt depends on more than decisions and outcomes"
 
 
+@_register(on=_EACH)
+def _check_arms_besides(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
+    """An outcome may be that of more arms than were chosen, the least known ones say; naming them changes nothing."""
+    policy, generator = make(d=D, seed=3), np.random.default_rng(4)
+    for _ in range(10):
+        X = show(generator)
+        decision = policy.select(X, K)
+        others = np.setdiff1d(np.arange(N), decision.arms)
+        before = _Snapshot.of(policy)
+        besides = policy.suggest(X, others, 2, seed=1)
+        assert len(set(besides.tolist())) == 2 and set(besides) <= set(others), "suggest names other arms"
+        longer = policy.extend(decision, X, besides)
+        assert before == _Snapshot.of(policy), "naming or adding arms changes the policy"
+        outcome = end(longer, generator)
+        policy.learn(longer, outcome)
+        again = make(d=D, seed=3)
+        again.learn(longer, outcome)
+        assert again.observations + again.no_winners + again.voids == 1, "an outcome of more arms is not counted"
+
+
 @_register(on=_NOT_PLAIN)
-def _check_structure(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_structure(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """A structured context, or one in single precision, leads to the same choices as the plain array it stands for."""
-    chosen = _play(make(d=_D, seed=0), show, end, 60)
-    plain = _play(make(d=_D, seed=0), lambda generator: np.asarray(show(generator), dtype=np.float64), end, 60)
+    chosen = _play(make(d=D, seed=0), show, end, 60)
+    plain = _play(make(d=D, seed=0), lambda generator: np.asarray(show(generator), dtype=np.float64), end, 60)
     assert list(map(sorted, chosen)) == list(map(sorted, plain)), "choices differ from those on the plain array"
 
 
 @_register(on=_EACH_OUTCOME)
-def _check_arms_come_and_go(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_arms_come_and_go(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """The number of arms may differ from round to round."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     generator = np.random.default_rng(6)
-    for n in (4, 9, 3, _MAX_ARMS, 5):
-        decision = policy.select(generator.random((n, _D)), _K)
+    for n in (4, 9, 3, MAX_ARMS, 5):
+        decision = policy.select(generator.random((n, D)), K)
         assert sorted(set(decision.arms.tolist()) & set(range(n))) == sorted(decision.arms.tolist()), f"of {n} arms"
         policy.learn(decision, end(decision, generator))
 
 
 @_register(on=_ONCE)
-def _check_bad_contexts(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_bad_contexts(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Bad input to select is an InputError that names it, and leaves the state as it was."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     _play(policy, show, end, 20)
     good = np.asarray(show(np.random.default_rng(0)))
     for bad in (np.nan, np.inf, -np.inf):
         spoilt = good.copy()
         spoilt[2, 1] = bad
-        kronecker, one_hot = Kronecker()(np.ones((_N, 3)), [1.0, bad, 1.0, 1.0]), OneHot(_N)([1.0, bad])
+        kronecker, one_hot = Kronecker()(np.ones((N, 3)), [1.0, bad, 1.0, 1.0]), OneHot(N)([1.0, bad])
         for context in (spoilt, spoilt.astype(np.float32), kronecker, one_hot):
-            _assert_refused(policy, "X", policy.select, context, _K)
+            _assert_refused(policy, "X", policy.select, context, K)
             _assert_refused(policy, "X", policy.scores, context)
-    for wrong in (good[:, 1:], good[0], np.empty((0, _D)), [["a"] * _D] * _N, None):
-        _assert_refused(policy, "X", policy.select, wrong, _K)
-    for k in (0, -1, _N + 1, 1.5, None):
+    for wrong in (good[:, 1:], good[0], np.empty((0, D)), [["a"] * D] * N, None):
+        _assert_refused(policy, "X", policy.select, wrong, K)
+    for k in (0, -1, N + 1, 1.5, None):
         _assert_refused(policy, "k", policy.select, good, k)
 
 
 @_register(on=_ONCE)
-def _check_bad_outcomes(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_bad_outcomes(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """An outcome that does not fit its decision is an InputError, and leaves the state as it was."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     _play(policy, show, end, 20)
-    decision = policy.select(show(np.random.default_rng(0)), _K)
-    stranger = next(arm for arm in range(_N) if arm not in decision.arms)
+    decision = policy.select(show(np.random.default_rng(0)), K)
+    stranger = next(arm for arm in range(N) if arm not in decision.arms)
     _assert_refused(policy, "winner", policy.learn, decision, Winner(stranger))
     _assert_refused(policy, "ranking", policy.learn, decision, Ranking([decision.arms[0], stranger]))
     _assert_refused(policy, "ranking", lambda: policy.learn(decision, Ranking([decision.arms[0]] * 2)))
@@ -350,12 +333,12 @@ def _check_bad_outcomes(make: _Make, show: _MakeContext, end: _MakeOutcome) -> N
 
 
 @_register(on=_ONCE)
-def _check_uninformative_outcomes(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_uninformative_outcomes(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Void teaches nothing, nor does NoWinner unless the policy has an outside option; both are counted."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     _play(policy, show, end, 20)
     counts = policy.observations, policy.no_winners, policy.voids
-    decision = policy.select(show(np.random.default_rng(0)), _K)
+    decision = policy.select(show(np.random.default_rng(0)), K)
     first = _Snapshot.of(policy)
     policy.learn(decision, NoWinner())
     second = _Snapshot.of(policy)
@@ -369,11 +352,11 @@ def _check_uninformative_outcomes(make: _Make, show: _MakeContext, end: _MakeOut
 
 
 @_register(on=_ONCE)
-def _check_memory(make: _Make, show: _MakeContext, end: _MakeOutcome) -> None:
+def _check_memory(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     """Rounds do not pile up: memory stays flat, or grows by the rows of the outcomes if the policy keeps history."""
-    policy = make(d=_D, seed=0)
+    policy = make(d=D, seed=0)
     rounds = 150
-    allowed = 30_000 + (4 * 8 * rounds * _K * _D if policy.keeps_history else 0)
+    allowed = 30_000 + (4 * 8 * rounds * K * D if policy.keeps_history else 0)
     _play(policy, show, end, 100 if policy.keeps_history else 300)  # recent outcomes may pile up, to a limit
     tracemalloc.start()
     try:

@@ -49,13 +49,16 @@ def _play(name: str) -> None:
         policy: Any = make(**{"seed": 0, **parameters, "d": d})
         for context in _make_contexts(d):
             decision = policy.select(context, k)
-            for outcome in (Winner(decision.arms[0]), Ranking(decision.arms), NoWinner()):
+            tied = Ranking([decision.arms[:2], decision.arms[2]])
+            for outcome in (Winner(decision.arms[0]), Ranking(decision.arms), tied, NoWinner()):
                 policy.learn(decision, outcome)
         policy.scores(context)
 
 
 def _make_contexts(d: int) -> Iterator[Any]:
-    X = np.random.default_rng(0).normal(size=(5, d))
+    X = np.random.default_rng(0).normal(size=(9 * d, d))  # so many arms that bounds of widths are worth more effort
+    yield X
+    X = X[:5]
     yield from (np.ones((5, d)), X, X.astype(np.float32), Kronecker()(X[:, : d // 2], [1.0, 2.0]))
 
 

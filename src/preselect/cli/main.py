@@ -9,14 +9,32 @@ import click
 
 import preselect as library
 from preselect.cli.compile import compile_all
+from preselect.cli.demo import demo
+from preselect.cli.fit import fit_logs
+from preselect.cli.instances import make_visible
 from preselect.cli.journal import journal
+from preselect.cli.logs import logs
 from preselect.cli.policies import policies
 from preselect.cli.race import race
 from preselect.cli.sat import sat
+from preselect.cli.serve import serve
 from preselect.cli.study import study
 from preselect.errors import PreselectError
 
-_EXTRAS = {"jinja2": "study", "joblib": "study", "matplotlib": "study", "yaml": "study", "distributed": "dask"}
+_EXTRAS = {
+    "jinja2": "study",
+    "joblib": "study",
+    "matplotlib": "study",
+    "yaml": "study",
+    "distributed": "dask",
+    "msgspec": "serve",
+    "prometheus_client": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "preflibtools": "logs",
+    "psycopg": "postgres",
+    "pyarrow": "logs",
+}
 
 
 @contextmanager
@@ -27,7 +45,7 @@ def _explain_errors() -> Iterator[None]:
             stack.callback(_flush)
             yield
     except PreselectError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException("\n".join(map(make_visible, str(error).split("\n")))) from None
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise
@@ -68,9 +86,13 @@ def preselect() -> None:
     """Contextual online preselection: choose k of n, see which one wins, choose better.
 
     \b
+    Pick posters in the browser, and watch it learn your taste:
+        preselect demo
     Race the SAT solvers that are installed, and learn which to race:
         preselect race init
         preselect race pool.toml FILE...
+    Choose and learn over HTTP:
+        preselect serve
     Repeat the paper's first experiment on a small scale, and show its table again:
         preselect study synthetic --quick --out results
         preselect study show results
@@ -80,5 +102,5 @@ def preselect() -> None:
     """
 
 
-for _command in (race, study, policies, journal, sat, compile_all):
+for _command in (demo, race, serve, study, policies, journal, logs, fit_logs, sat, compile_all):
     preselect.add_command(_command)

@@ -1,4 +1,4 @@
-"""`preselect policies`: what there is to choose from."""
+"""`preselect policies`: the policies, and a description of each."""
 
 from __future__ import annotations
 

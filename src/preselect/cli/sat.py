@@ -151,7 +151,7 @@ def solve_(
     """
     parameters = Parameters(alpha, rho, ps, wp)
     formula = read_formula(file)
-    solve(formula, steps=1)  # compile, or load what was compiled, before time is measured
+    solve(formula, steps=1)  # compile, or load compiled code, before time is measured
     found = solve(formula, parameters, seed=seed, steps=steps, seconds=seconds)
     _print_answer(found)
     sys.exit(10 if found.solved else 0)

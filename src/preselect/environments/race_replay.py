@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from preselect.context import Floats, StructuredContext
 from preselect.decision import Decision
 from preselect.environments.aslib import Scenario
+from preselect.joint_features import JointFeatures
 from preselect.outcomes import NoWinner, Outcome, Winner
 from preselect.policies import Policy
-from preselect.scaling import JointFeatures
 
 
 class RaceReplay:

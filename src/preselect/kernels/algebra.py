@@ -8,7 +8,7 @@ import numpy as np
 from preselect.compiling import helper, inlined, reordered
 from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats
 
-_FIRST = cast(int, np.int64(0))  # a plain 0 is a type of its own to numba: add_rows would be compiled once more
+_FIRST = cast(int, np.int64(0))  # numba gives a plain 0 a type of its own, and would compile add_rows again for it
 
 
 @reordered

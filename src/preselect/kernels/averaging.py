@@ -11,15 +11,15 @@ from preselect.kernels.algebra import (
     solve_shrinkage,
     squares_are_finite,
 )
-from preselect.kernels.plackett_luce import curvature_factor, gradient, rank_rows, stage_probabilities, utilities
+from preselect.kernels.plackett_luce import climb, differentiate, rank_rows, utilities
 from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
 
 
 @helper
-def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats) -> Floats:
+def _averaged_step(ranked: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> Floats:
     """The next SGD iterate and the next running average, as the rows of a new array."""
     d = ranked.shape[1]
-    g = gradient(ranked, stage_probabilities(utilities(ranked, estimate[0]), m))
+    g = climb(ranked, utilities(ranked, estimate[0]), ranking)
     new = np.empty((2, d))
     for a in range(d):
         new[0, a] = estimate[0, a] + step * g[0, a]  # Eq. (10), right; line 8 of Algorithm 1
@@ -31,7 +31,7 @@ def _averaged_step(ranked: Floats, m: int, step: float, t: int, estimate: Floats
 def learn_average(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
     """One step of averaged SGD. The rows of `estimate` are theta_hat and theta_bar."""
     ranked = rank_rows(rows, ranking)
-    new = _averaged_step(ranked, ranking.shape[0], step, t, estimate)
+    new = _averaged_step(ranked, ranking, step, t, estimate)
     if not squares_are_finite(new):
         return NOT_FINITE
     for a in range(estimate.shape[1]):
@@ -103,10 +103,8 @@ def _step_and_slopes(
 ) -> tuple[bool, Floats, Floats, Floats]:
     """The next theta_hat and theta_bar, gradient and curvature factor there, and whether all of it is finite."""
     ranked = rank_rows(rows, ranking)
-    m = ranking.shape[0]
-    theta = _averaged_step(ranked, m, step, t, estimate)
-    p = stage_probabilities(utilities(ranked, theta[1]), m)
-    g, F = gradient(ranked, p), curvature_factor(ranked, p)
+    theta = _averaged_step(ranked, ranking, step, t, estimate)
+    g, F = differentiate(ranked, utilities(ranked, theta[1]), ranking)
     return squares_are_finite(theta) and squares_are_finite(F) and squares_are_finite(g), theta, g, F
 
 

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from preselect.compiling import fused
-from preselect.kernels.algebra import add_product, invert
-from preselect.kernels.plackett_luce import product, stage_normalisers
+from preselect.kernels.algebra import add_product, invert, scaled_transpose
+from preselect.kernels.plackett_luce import differentiate_ties, offset_utilities, product, stage_normalisers
+from preselect.kernels.ties import tied_log_likelihood
 from preselect.kernels.types import ROUNDING, Floats, Integers
 
 
@@ -16,6 +17,7 @@ def _log_posterior(
     offsets: Floats,
     sizes: Integers,
     lengths: Integers,
+    ties: Integers | None,
     outcomes: int,
     base: Floats,
     discount: float,
@@ -23,9 +25,10 @@ def _log_posterior(
 ) -> float:
     """Log-likelihood of all outcomes, each by Eq. (5), plus the logarithm of a Gaussian, `base`, up to a constant.
 
-    Outcome t has sizes[t] rows in `history`, ranked, of which lengths[t] were placed; `offsets` are added to their
-    utilities; every later outcome multiplies its weight by `discount`. The rows of `base` are its mean, then those of
-    its precision matrix.
+    Outcome t has sizes[t] rows in `history`, best first; lengths[t] of them were ranked. `offsets` are added to their
+    utilities; every later outcome multiplies its weight by `discount`. `ties` is None if there are none; otherwise it
+    says at which place of its outcome the tie ends that a row is in, and 0 for the rows of outcomes without ties. The
+    rows of `base` are its mean, then those of its precision matrix.
     """
     total = 0.0
     for a in range(theta.shape[0]):
@@ -35,7 +38,13 @@ def _log_posterior(
     for t in range(outcomes):
         weight = discount ** (outcomes - 1 - t)
         last += sizes[t]
-        largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last one on
+        if ties is not None:
+            first = last - sizes[t]
+            if ties[first] > 0:
+                u_tied = offset_utilities(history[first:last], theta, offsets[first:last])
+                total += weight * tied_log_likelihood(u_tied, ties[first : first + lengths[t]])
+                continue
+        largest, sum_of_exponentials = -np.inf, 0.0  # over the arms still running, from the last one on
         for i in range(sizes[t]):
             u = product(history, last - 1 - i, theta) + offsets[last - 1 - i]
             if u > largest:
@@ -54,6 +63,7 @@ def metropolis(
     offsets: Floats,
     sizes: Integers,
     lengths: Integers,
+    ties: Integers | None,
     outcomes: int,
     base: Floats,
     estimate: Floats,
@@ -74,7 +84,7 @@ def metropolis(
     weight = -np.inf
     for step in range(-1, proposals.shape[0]):
         theta = draw if step < 0 else proposals[step]
-        proposed = _log_posterior(history, offsets, sizes, lengths, outcomes, base, 1.0, theta)
+        proposed = _log_posterior(history, offsets, sizes, lengths, ties, outcomes, base, 1.0, theta)
         square = 0.0
         for a in range(d):
             for b in range(d):
@@ -95,6 +105,7 @@ def _slopes(
     offsets: Floats,
     sizes: Integers,
     lengths: Integers,
+    ties: Integers | None,
     outcomes: int,
     discount: float,
     theta: Floats,
@@ -110,6 +121,15 @@ def _slopes(
         u = np.empty(k)
         for i in range(k):
             u[i] = product(history, first + i, theta) + offsets[first + i]
+        if ties is not None:
+            if ties[first] > 0:
+                ranked = history[first : first + k]
+                g_tied, F = differentiate_ties(ranked, u, ties[first : first + lengths[t]])
+                for a in range(d):
+                    g[a] += weight * g_tied[0, a]
+                add_product(A, scaled_transpose(F, weight), F)
+                first += k
+                continue
         normalisers = stage_normalisers(u, lengths[t])
         for s in range(lengths[t]):
             for a in range(d):
@@ -141,6 +161,7 @@ def maximise_posterior(
     offsets: Floats,
     sizes: Integers,
     lengths: Integers,
+    ties: Integers | None,
     outcomes: int,
     base: Floats,
     discount: float,
@@ -156,12 +177,12 @@ def maximise_posterior(
     """
     d = estimate.shape[1]
     theta, A, P = estimate[0].copy(), np.empty((d, d)), np.empty((d, d))
-    value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, theta)
+    value = _log_posterior(history, offsets, sizes, lengths, ties, outcomes, base, discount, theta)
     for step in range(most_steps):
         g = np.zeros((1, d))
         add_product(g, (base[0] - theta).reshape((1, d)), base[1:])
         A[:] = base[1:]
-        _slopes(history, offsets, sizes, lengths, outcomes, discount, theta, g[0], A)
+        _slopes(history, offsets, sizes, lengths, ties, outcomes, discount, theta, g[0], A)
         if not invert(A, P):
             return -1
         moved = np.zeros((1, d))
@@ -173,7 +194,7 @@ def maximise_posterior(
         while length > 1e-18 and not new_value >= least:  # where all is flat, a full step goes very far
             length *= 0.5
             new_theta = theta + length * moved[0]
-            new_value = _log_posterior(history, offsets, sizes, lengths, outcomes, base, discount, new_theta)
+            new_value = _log_posterior(history, offsets, sizes, lengths, ties, outcomes, base, discount, new_theta)
         theta, value = new_theta, new_value
         if (square <= tolerance * tolerance and length == 1.0) or step + 1 == most_steps:
             estimate[0] = theta

@@ -15,34 +15,22 @@ from preselect.kernels.algebra import (
     squares_are_finite,
 )
 from preselect.kernels.plackett_luce import (
-    curvature_factor,
-    gradient,
+    differentiate,
+    log_likelihood,
     offset_utilities,
     product,
     rank_rows,
     slopes,
-    stage_normalisers,
-    stage_probabilities,
 )
 from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, ROUNDING, Floats, Integers
 
-_LONG_STEP = 2.0  # by which the difference between two log-utilities may change for one Newton step to be trusted
+_LONG_STEP = 2.0  # a Newton step is trusted if no difference between two log-utilities changes by more
 _CLOSE = 1e-2  # the square of the last step, in standard deviations of the belief
 _MOST_STEPS = 50
 
 
 @helper
-def _log_likelihood(u: Floats, m: int) -> float:
-    """The logarithm of Eq. (5), given the utilities of the arms in the order of the outcome."""
-    normalisers = stage_normalisers(u, m)
-    total = 0.0
-    for s in range(m):
-        total += u[s] - normalisers[s]
-    return total
-
-
-@helper
-def _solve_outcome(v: Floats, m: int, K: Floats, c: Floats, C: Floats, M: Floats) -> int:
+def _solve_outcome(v: Floats, ranking: Integers, K: Floats, c: Floats, C: Floats, M: Floats) -> int:
     """The utilities that are most likely after an outcome, v + K c, where they were Gaussian before.
 
     v, the mean, and K, the covariance, are those of the utilities relative to the last arm's. Newton's method, its
@@ -55,13 +43,12 @@ def _solve_outcome(v: Floats, m: int, K: Floats, c: Floats, C: Floats, M: Floats
     for i in range(r):
         relative[i, i] = 1.0
         u[i] = v[i]
-    value = _log_likelihood(u, m)
+    value = log_likelihood(u, ranking)
     for _ in range(_MOST_STEPS):
-        p = stage_probabilities(u, m)
-        g = gradient(relative, p)
+        g, factor = differentiate(relative, u, ranking)
         for i in range(r):
             g[0, i] -= c[i]
-        C[:] = curvature_factor(relative, p)
+        C[:] = factor
         V = np.zeros((r, r))
         M[:] = 0.0
         if not solve_shrinkage(C, scaled_transpose(C, 1.0), K, V, M):
@@ -80,7 +67,7 @@ def _solve_outcome(v: Floats, m: int, K: Floats, c: Floats, C: Floats, M: Floats
                 new_u[i] = u[i] + length * moved[0, i]
                 new_c[i] = c[i] + length * g[0, i]
                 loss += 0.5 * new_c[i] * (new_u[i] - v[i])
-            new_value = _log_likelihood(new_u, m) - loss
+            new_value = log_likelihood(new_u, ranking) - loss
         value = new_value
         for i in range(r):
             u[i], c[i] = new_u[i], new_c[i]
@@ -110,8 +97,7 @@ def update_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Fl
     k, d = rows.shape
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     ranked = rank_rows(rows, ranking)
-    p = stage_probabilities(offset_utilities(ranked, theta, offsets), ranking.shape[0])
-    g, F = gradient(ranked, p), curvature_factor(ranked, p)
+    g, F = differentiate(ranked, offset_utilities(ranked, theta, offsets), ranking)
     if not (squares_are_finite(F) and squares_are_finite(g)):
         return NOT_FINITE
     V, M = np.zeros((k - 1, d)), np.zeros((k - 1, k - 1))
@@ -150,7 +136,7 @@ def proximal_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: 
         return NOT_FINITE
     c, C, M = np.zeros((1, k - 1)), np.empty((k - 1, k - 1)), np.empty((k - 1, k - 1))
     last = offsets[k - 1] if offsets.shape[0] > 0 else 0.0
-    status = _solve_outcome(offset_utilities(D, theta, offsets[: k - 1] - last), ranking.shape[0], K, c[0], C, M)
+    status = _solve_outcome(offset_utilities(D, theta, offsets[: k - 1] - last), ranking, K, c[0], C, M)
     if status != OK:
         return status
     moved, F, V = np.zeros((1, d)), np.zeros((k - 1, d)), np.zeros((k - 1, d))

@@ -1,10 +1,16 @@
-"""The Plackett-Luce likelihood of one outcome: its value, gradient and curvature."""
+"""The Plackett-Luce likelihood of one outcome: its value, gradient and curvature.
+
+A ranking is an array of positions, best first. One with ties has two columns: positions, and at which place the tie
+ends that each arm is in. Branches on the number of dimensions are decided when a kernel is compiled, so that rankings
+without ties do not pay for those with them.
+"""
 
 import math
 
 import numpy as np
 
 from preselect.compiling import helper, inlined, reordered
+from preselect.kernels.ties import tied_log_likelihood, tied_slopes
 from preselect.kernels.types import Floats, Integers, Matrix
 
 
@@ -26,9 +32,10 @@ def rank_rows(rows: Floats, ranking: Integers) -> Floats:
     seen = np.zeros(k, dtype=np.bool_)
     place = m
     for i in range(m):
-        seen[ranking[i]] = True
+        position = ranking[i] if ranking.ndim == 1 else ranking[i, 0]
+        seen[position] = True
         for a in range(d):
-            ranked[i, a] = rows[ranking[i], a]
+            ranked[i, a] = rows[position, a]
     for i in range(k):
         if not seen[i]:
             for a in range(d):
@@ -91,21 +98,10 @@ def gradient(ranked: Floats, p: Floats) -> Floats:
     return g
 
 
-@helper
-def curvature_factor(ranked: Floats, p: Floats) -> Floats:
-    """F with k - 1 rows and F'F = minus the Hessian of Eq. (5), for any number of stages.
-
-    Minus the Hessian is ranked' L ranked, where L is the Laplacian of the graph on the arms whose edge between i and j
-    weighs the sum over the stages of p_i p_j. Eliminating the arms one by one factors L using sums, products and
-    quotients of non-negative numbers only, so nothing cancels however unequal the probabilities are.
-    """
-    m, k = p.shape
-    d = ranked.shape[1]
-    w = np.zeros((k, k))
-    for i in range(k):
-        for j in range(i + 1, k):
-            for s in range(min(i + 1, m)):
-                w[i, j] += p[s, i] * p[s, j]
+@inlined
+def _factor_laplacian(ranked: Floats, w: Floats) -> Floats:
+    """F with k - 1 rows and F'F = ranked' L ranked, where L is the Laplacian of the graph with edges w; w is lost."""
+    k, d = ranked.shape
     F = np.zeros((k - 1, d))
     for i in range(k - 1):
         degree = 0.0
@@ -125,6 +121,23 @@ def curvature_factor(ranked: Floats, p: Floats) -> Floats:
     return F
 
 
+@inlined
+def curvature_factor(ranked: Floats, p: Floats) -> Floats:
+    """F with k - 1 rows and F'F = minus the Hessian of Eq. (5), for any number of stages.
+
+    Minus the Hessian is ranked' L ranked, where L is the Laplacian of the graph on the arms whose edge between i and j
+    weighs the sum over the stages of p_i p_j. Eliminating the arms one by one factors L using sums, products and
+    quotients of non-negative numbers only, so nothing cancels however unequal the probabilities are.
+    """
+    m, k = p.shape
+    w = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1, k):
+            for s in range(min(i + 1, m)):
+                w[i, j] += p[s, i] * p[s, j]
+    return _factor_laplacian(ranked, w)
+
+
 @helper
 def offset_utilities(X: Floats, theta: Floats, offsets: Floats) -> Floats:
     """U = X theta + offsets; none are added if `offsets` is empty."""
@@ -134,9 +147,49 @@ def offset_utilities(X: Floats, theta: Floats, offsets: Floats) -> Floats:
     return u
 
 
+@helper
+def log_likelihood(u: Floats, ranking: Integers) -> float:
+    """The logarithm of Eq. (5), given the utilities of the arms in the order of the outcome."""
+    if ranking.ndim == 2:
+        return tied_log_likelihood(u, ranking[:, 1].copy())
+    m = ranking.shape[0]
+    normalisers = stage_normalisers(u, m)
+    total = 0.0
+    for s in range(m):
+        total += u[s] - normalisers[s]
+    return total
+
+
+@helper
+def differentiate(ranked: Floats, u: Floats, ranking: Integers) -> tuple[Floats, Floats]:
+    """The gradient g of the log-likelihood and F with F'F = minus its Hessian; u are the utilities of the rows."""
+    if ranking.ndim == 2:
+        return differentiate_ties(ranked, u, ranking[:, 1].copy())
+    p = stage_probabilities(u, ranking.shape[0])
+    return gradient(ranked, p), curvature_factor(ranked, p)
+
+
+@helper
+def climb(ranked: Floats, u: Floats, ranking: Integers) -> Floats:
+    """The gradient alone."""
+    if ranking.ndim == 2:
+        return differentiate_ties(ranked, u, ranking[:, 1].copy())[0]
+    return gradient(ranked, stage_probabilities(u, ranking.shape[0]))
+
+
+@helper
+def differentiate_ties(ranked: Floats, u: Floats, ends: Integers) -> tuple[Floats, Floats]:
+    """The same for a ranking with ties."""
+    c, w = tied_slopes(u, ends)
+    g = np.zeros((1, ranked.shape[1]))
+    for j in range(ranked.shape[0]):
+        for a in range(g.shape[1]):
+            g[0, a] += c[0, j] * ranked[j, a]
+    return g, _factor_laplacian(ranked, w)
+
+
 @inlined
 def slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
     """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""
     ranked = rank_rows(rows, ranking)
-    p = stage_probabilities(utilities(ranked, theta), ranking.shape[0])
-    return gradient(ranked, p), curvature_factor(ranked, p)
+    return differentiate(ranked, utilities(ranked, theta), ranking)

@@ -7,6 +7,7 @@ from preselect.policies.epsilon_greedy import EpsilonGreedy
 from preselect.policies.linucb import LinUCB
 from preselect.policies.max_theta import MaxTheta
 from preselect.policies.mm import MM
+from preselect.policies.nearby import Nearby
 from preselect.policies.newton import Newton
 from preselect.policies.ofu_mnl import OFUMNL
 from preselect.policies.persistence import load
@@ -27,6 +28,7 @@ __all__ = [
     "EpsilonGreedy",
     "LinUCB",
     "MaxTheta",
+    "Nearby",
     "Newton",
     "Policy",
     "Random",

@@ -10,8 +10,12 @@ from preselect.arguments import number
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
+from preselect.policies.choices import Choice, assemble, fill, lead, put_first
 from preselect.policies.estimators import Gram, WholeHistory, update
-from preselect.policies.policy import Choice, LinearPolicy, Part, Width, assemble, list_candidates
+from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.part import Part
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
 from preselect.scaling import Change
 
 
@@ -98,20 +102,24 @@ class CoLSTIM(LinearPolicy):
     def _or_default(self, value: float | None) -> float:
         return math.sqrt(self.d * math.log(self.observations + 2)) if value is None else value
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        arms = list_candidates(eligible, context.shape[0])
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        room = Room(eligible, context.shape[0], k, rules)
         estimate, norms = self._score_all(context, (self._gram.inverse, 1.0, 0.0, PLAIN))  # lines of Algorithm 1:
-        leader = self._best(estimate - norms + self._perturb(len(norms)) * norms, arms, 1)  # line 14
+        perturbed = estimate - norms + self._perturb(len(norms), randomness.generator) * norms
+        leader = lead(room, perturbed, randomness)  # line 14
         scores, widths = self._score_all(context, self._width(), int(leader[0]))  # line 15
-        others = self._best(scores, arms[arms != leader], k - 1)
-        return assemble(context, np.concatenate((leader, others)), scores, widths)
+        chosen = np.concatenate((leader, fill(room, scores, randomness)))
+        return assemble(context, chosen, *put_first(int(leader[0]), scores, widths, chosen))
 
-    def _perturb(self, n: int) -> Floats:
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return True
+
+    def _perturb(self, n: int, generator: np.random.Generator) -> Floats:
         """Draw the perturbations of n arms (lines 7 to 13)."""
         t, threshold = self.observations + 1, self._or_default(self.threshold)
         p = self.d * math.log(self.d * (t + 1)) / math.sqrt(t) if self.p is None else self.p
-        independent = p >= 1.0 or self._generator.random() < p  # B_t; certainty costs no random number
-        e = self._generator.gumbel(size=n if independent else 1).clip(-threshold, threshold)
+        independent = p >= 1.0 or generator.random() < p  # B_t; certainty costs no random number
+        e = generator.gumbel(size=n if independent else 1).clip(-threshold, threshold)
         return np.broadcast_to(e, n)
 
     def transform(self, change: Change) -> None:
@@ -120,7 +128,8 @@ class CoLSTIM(LinearPolicy):
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         ranked = likelihood.rank_rows(rows, ranking)
-        contrasts = [ranked[stage] - ranked[stage + 1 :] for stage in range(len(ranking))]
+        ends = ranking[:, 1].tolist() if ranking.ndim == 2 else range(1, len(ranking) + 1)
+        contrasts = [ranked[stage] - ranked[end:] for stage, end in enumerate(ends)]
         with self._gram.undo_on_error():
             update(self._gram, np.concatenate(contrasts), ranking, t)
             super()._observe(rows, ranking, t)

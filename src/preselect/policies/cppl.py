@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from preselect.arguments import number
 from preselect.kernels.types import LOGARITHM
 from preselect.policies.estimators import Sandwich, simplify
-from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.part import Part
 
 
 class CPPL(LinearPolicy):
@@ -67,7 +68,7 @@ class CPPL(LinearPolicy):
         self.omega = number(omega, "omega", least=0.0)
         self.ridge = number(ridge, "ridge", least=1e-6)
         self.estimate = Sandwich(
-            self.d, ridge=self.ridge, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=self._generator
+            self.d, ridge=self.ridge, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=self.seed
         )
         self.gamma_1, self.alpha = self.estimate.gamma_1, self.estimate.alpha
         self.theta_0 = None if theta_0 is None else simplify(theta_0)

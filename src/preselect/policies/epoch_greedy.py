@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import bisect
 
-from preselect.arguments import number
+import numpy as np
+
+from preselect.arguments import integer, number
 from preselect.context import Context, Integers, Mask
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
+from preselect.policies.choices import Choice, assemble, fill_at_random
 from preselect.policies.estimators import WholeHistory
-from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates, sort_by_score
+from preselect.policies.linear_policy import LinearPolicy
+from preselect.policies.part import Part
+from preselect.policies.propensities import Propensities, share_evenly
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
+
+_LONGEST = 1e18  # epoch, in rounds
 
 
 class EpochGreedy(LinearPolicy):
@@ -66,17 +75,34 @@ class EpochGreedy(LinearPolicy):
         t : int
             Number of the round, from 1.
         """
+        t = integer(t, "t", 1, 10**9)
         while self._starts[-1] < t:
             epoch = len(self._starts)
-            self._starts.append(self._starts[-1] + 1 + max(1, int(self.c * epoch**0.5)))
+            self._starts.append(self._starts[-1] + 1 + max(1, int(min(self.c * epoch**0.5, _LONGEST))))
         return self._starts[bisect.bisect_left(self._starts, t)] == t
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
+    def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
+        return self.explores(round)
+
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return self.explores(self.rounds + 1)
+
+    def _find_propensities(
+        self,
+        context: Context,
+        k: int,
+        eligible: Mask,
+        draws: int,  # noqa: ARG002
+        generator: np.random.Generator,  # noqa: ARG002
+    ) -> Propensities:
+        return share_evenly(eligible, context.shape[0], k)
+
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         if not self.explores(self.rounds + 1):
-            return super()._choose(context, k, eligible)
+            return super()._choose(context, k, eligible, randomness, rules)
         scores, widths = self._score(context)
-        arms = self._generator.permutation(list_candidates(eligible, len(scores)))[:k]
-        return assemble(context, sort_by_score(arms, scores), scores, widths)
+        arms = fill_at_random(Room(eligible, len(scores), k, rules), scores, randomness)
+        return assemble(context, arms, scores, widths)
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         if self.explores(decision.round):

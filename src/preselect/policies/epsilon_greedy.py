@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import number
 from preselect.context import Context, Mask
+from preselect.policies.choices import Choice, assemble, fill_at_random
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates, sort_by_score
+from preselect.policies.linear_policy import LinearPolicy
+from preselect.policies.part import Part
+from preselect.policies.propensities import Propensities, share_evenly, take_best
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
 
 
 class EpsilonGreedy(LinearPolicy):
@@ -51,14 +57,33 @@ class EpsilonGreedy(LinearPolicy):
     ) -> None:
         super().__init__(d=d, seed=seed)
         self.epsilon = number(epsilon, "epsilon", least=0.0, most=1.0)
-        self.estimate = AveragedSGD(self.d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=self._generator)
+        self.estimate = AveragedSGD(self.d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=self.seed)
         self.gamma_1, self.alpha = self.estimate.gamma_1, self.estimate.alpha
         self.theta_0 = None if theta_0 is None else simplify(theta_0)
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        greedy = super()._choose(context, k, eligible)  # first, because it refuses bad input before anything is drawn
-        if self._generator.random() >= self.epsilon:
-            return greedy
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        if not self._explores(randomness):
+            return super()._choose(context, k, eligible, randomness, rules)
         scores, widths = self._score(context)
-        arms = self._generator.permutation(list_candidates(eligible, len(scores)))[:k]
-        return assemble(context, sort_by_score(arms, scores), scores, widths)
+        arms = fill_at_random(Room(eligible, len(scores), k, rules), scores, randomness)
+        return assemble(context, arms, scores, widths)
+
+    def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
+        return self._explores(Randomness(seed))
+
+    def _explores(self, randomness: Randomness) -> bool:
+        return bool(randomness.generator.random() < self.epsilon)
+
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return self.epsilon > 0.0
+
+    def _find_propensities(
+        self,
+        context: Context,
+        k: int,
+        eligible: Mask,
+        draws: int,  # noqa: ARG002
+        generator: np.random.Generator,  # noqa: ARG002
+    ) -> Propensities:
+        best = take_best(self._score(context)[0], eligible, k)
+        return best.mix(self.epsilon, share_evenly(eligible, context.shape[0], k))

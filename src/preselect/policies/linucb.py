@@ -11,8 +11,10 @@ from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
-from preselect.policies.estimators import Gaussian
-from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.outcomes import list_ties
+from preselect.policies.estimators import Estimator, Gaussian
+from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.part import Part
 from preselect.scaling import Change
 
 
@@ -25,13 +27,18 @@ class _Ridge(Gaussian):
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:  # noqa: ARG002
         rewards = np.zeros(len(rows))
-        rewards[ranking[0]] = 1.0
+        tied = next(list_ties(ranking))
+        rewards[tied] = 1.0 / len(tied)
         return learning.learn_rewards(rows, rewards, self.b, self.block)
 
     def transform(self, change: Change, t: int) -> None:
         super().transform(change, t)
         self.b[:] = change.map_rows(self.b)
         self.theta[:] = self.P @ self.b
+
+    def forget(self, places: Integers, fresh: Estimator) -> None:
+        super().forget(places, fresh)
+        self.b[:] = self.A @ self.theta
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().arrays(), "b": self.b}
@@ -45,8 +52,8 @@ class LinUCB(LinearPolicy):
     joint features that hold both: the shared ones and one-hot ⊗ context. Their disjoint model is one-hot ⊗ context.
 
     Adapted: they try one arm and see its reward; here k arms are tried, the k best by the bound, and each is an
-    observation: reward 1 for the winner (of a ranking, the first), 0 for the others. Scores are therefore winning
-    probabilities rather than log-utilities, and depend on which arms were tried together.
+    observation: reward 1 for the winner (of a ranking, the first; arms that are tied for it share 1), 0 for the others.
+    Scores are therefore winning probabilities rather than log-utilities, and depend on which arms were tried together.
 
     Parameters
     ----------
@@ -68,6 +75,7 @@ class LinUCB(LinearPolicy):
     array([0. , 0.5])
     """
 
+    has_log_utilities = False
     source = "Li, Chu, Langford and Schapire 2010"
     estimate: _Ridge
     A, P, b = Part(), Part(), Part()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.policy import LinearPolicy, Part
+from preselect.policies.linear_policy import LinearPolicy
+from preselect.policies.part import Part
 
 
 class MaxTheta(LinearPolicy):
@@ -45,6 +46,6 @@ class MaxTheta(LinearPolicy):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, seed=seed)
-        self.estimate = AveragedSGD(self.d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=self._generator)
+        self.estimate = AveragedSGD(self.d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=self.seed)
         self.gamma_1, self.alpha = self.estimate.gamma_1, self.estimate.alpha
         self.theta_0 = None if theta_0 is None else simplify(theta_0)

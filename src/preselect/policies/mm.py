@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,13 @@ from numpy.typing import NDArray
 from preselect.arguments import integer, number
 from preselect.context import Context, Floats, Integers
 from preselect.decision import Decision
+from preselect.errors import InputError
 from preselect.kernels import mm
-from preselect.outcomes import Outcome
+from preselect.outcomes import Outcome, list_ties
 from preselect.policies.persistence import Arrays
 from preselect.policies.policy import Policy
+
+_MOST_TIED = 8  # because 2 to this power is the number of sets that may be left
 
 
 class MM(Policy):
@@ -21,7 +26,8 @@ class MM(Policy):
 
     The estimate is the maximum likelihood one given all rankings and winners seen. The history is kept as counts of the
     sets that arms were chosen from: a set seen again costs nothing, memory and time grow with the number of different
-    sets. Arms are told apart by the context's ids, or else by their position; features are ignored.
+    sets. A tie, of at most 8 arms, counts as all its orders, each as likely as it is by the worths of the moment. Arms
+    are told apart by the context's ids, or else by their position; features are ignored.
 
     Hunter's estimate exists only if every arm has beaten and been beaten, directly or through others. Here each arm
     also wins and loses `prior` times against an imaginary arm of worth 1, so it always exists, and an arm not seen yet
@@ -52,6 +58,7 @@ class MM(Policy):
     """
 
     source = "Hunter 2004"
+    learns_ties = True
     _state = ("ids", "worth", "wins", "starts", "members", "counts")
 
     def __init__(
@@ -86,14 +93,23 @@ class MM(Policy):
         return scores, np.zeros(len(ids))
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:  # noqa: ARG002
+        if ranking.ndim == 2 and (largest := max(map(len, list_ties(ranking)))) > _MOST_TIED:
+            raise InputError(
+                f"MM learns from ties of at most {_MOST_TIED} arms, because it lists their orders, not of {largest}"
+            )
         places = self._find_places(decision.ids.tolist())
         running = sorted(places)
-        for position in ranking.tolist():
-            if len(running) > 1:  # the last one left has beaten no arm
-                self.wins[places[position]] += 1.0
-                seen = self._find_set(running)  # first, because it may replace `counts` by a longer array
-                self.counts[seen] += 1.0
-                running.remove(places[position])
+        for tied in list_ties(ranking):
+            arms = [places[position] for position in tied]
+            if len(running) > len(arms):  # the last ones left have beaten no arm
+                behind = [arm for arm in running if arm not in arms]
+                stages = [(running, 1.0)] if len(arms) == 1 else _find_stages(arms, behind, self.worth)
+                for left, chance in stages:
+                    seen = self._find_set(left)  # first, because it may replace `counts` by a longer array
+                    self.counts[seen] += chance
+                for arm in arms:
+                    self.wins[arm] += 1.0
+                running = behind
         sets = self.starts, self.members, self.counts, len(self._sets)
         mm.minorise_maximise(self.worth, self.wins, *sets, self.prior, self.tolerance, self.sweeps)
 
@@ -128,15 +144,63 @@ class MM(Policy):
         return self._sets[key]
 
     def _restore_arrays(self, arrays: Arrays) -> None:
+        _require_sets(*(arrays[name] for name in self._state))
         for name in self._state:
             setattr(self, name, arrays[name])
         self._keep(self.ids)
         for place in range(int(np.count_nonzero(self.counts))):
             first, last = self.starts[place : place + 2]
             self._sets[tuple(self.members[first:last].tolist())] = place
+        if len(self._sets) != np.count_nonzero(self.counts):
+            raise ValueError("some set is there twice")
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
         return arrays  # features are ignored
+
+
+def _find_stages(tied: list[int], behind: list[int], worth: Floats) -> Iterator[tuple[list[int], float]]:
+    """Yield which arms, those behind included, may have been left at some moment, and how likely they were.
+
+    In which order the arms went is not known. By their worths, and that of those behind them, each set of arms that are
+    left has a chance that they go before those behind, and one that it occurred, given that all did.
+
+    >>> list(_find_stages([0, 1], [2], np.array([1.0, 3.0, 2.0])))
+    [([0, 1, 2], 1.0), ([1, 2], 0.375), ([0, 2], 0.625)]
+    """
+    sets = [left for size in range(1, len(tied) + 1) for left in itertools.combinations(tied, size)]
+    next_one = {left: worth[list(left)] / worth[[*left, *behind]].sum() for left in sets}
+    go: dict[tuple[int, ...], float] = {(): 1.0}  # the chance that these, if they are left, go before those behind
+    for left in sets:
+        go[left] = sum(chance * go[rest] for rest, chance in zip(_leave_out(left), next_one[left], strict=True))
+    occur = dict.fromkeys(go, 0.0) | {tuple(tied): 1.0}
+    for left in reversed(sets):
+        for rest, chance in zip(_leave_out(left), next_one[left], strict=True):
+            occur[rest] += occur[left] * float(chance) * go[rest] / go[left]
+        yield sorted((*left, *behind)), float(occur[left])
+
+
+def _leave_out(arms: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the arms without the first, without the second, and so on."""
+    return [arms[:place] + arms[place + 1 :] for place in range(len(arms))]
+
+
+def _require_sets(
+    ids: Integers, worth: Floats, wins: Floats, starts: Integers, members: Integers, counts: Floats
+) -> None:
+    """Raise a ValueError unless the arrays of a file belong together: the kernel does not check them."""
+    for array, kind in zip((ids, worth, wins, starts, members, counts), "iffiif", strict=True):
+        if array.ndim != 1 or array.dtype != (np.int64 if kind == "i" else np.float64):
+            raise ValueError(f"an array has {array.ndim} axes of {array.dtype}")
+        if not np.isfinite(array).all() or array.min(initial=0) < 0:
+            raise ValueError("an array has entries that are negative or not finite")
+    sets = int(np.count_nonzero(counts))
+    used = starts[: sets + 1]
+    if not len(ids) == len(np.unique(ids)) == len(worth) == len(wins) or not np.all(worth > 0.0):
+        raise ValueError("ids, worth and wins need one entry per arm")
+    if len(starts) != len(counts) + 1 or used[0] or np.any(np.diff(used) < 1) or not np.all(counts[:sets] > 0.0):
+        raise ValueError("starts and counts need one entry per set")
+    if used[-1] > len(members) or np.any(members[: used[-1]] >= len(ids)):
+        raise ValueError("members has to name the arms of every set")
 
 
 def _lengthen(array: NDArray[Any], size: int, value: float) -> NDArray[Any]:

@@ -7,20 +7,25 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from preselect.arguments import boolean, number, one_of
-from preselect.context import Context, Floats, Integers
+from preselect.arguments import number, one_of
+from preselect.context import Context, Floats, Integers, Mask
 from preselect.decision import Decision
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.outcomes import Outcome
-from preselect.policies.estimators import OnlineNewton, simplify
+from preselect.policies.belief import BeliefPolicy
+from preselect.policies.choices import Choice, assemble, fill
+from preselect.policies.estimators import BlockNewton
+from preselect.policies.linear_policy import NO_WIDTH, Width
 from preselect.policies.persistence import Arrays
-from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.policies.propensities import Propensities, be_exact, count_best, count_sets
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
-_FIRST_BETA = math.sqrt(2.5)
+_FIRST_BETA = math.sqrt(3.3)
 
 
-class Newton(LinearPolicy):
+class Newton(BeliefPolicy):
     """Online Newton on the likelihood, upper confidence bounds on an arm's lead over the leader.
 
     The estimate is the online Laplace approximation (an extended Kalman filter) known for generalised linear models:
@@ -36,7 +41,7 @@ class Newton(LinearPolicy):
     With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
     however long they compete. So by default beta grows for arms about which little has been learnt in all that time:
 
-        beta = sqrt(2.5 + 4 log(1 + t q / (10 m))),
+        beta = sqrt(3.3 + 8 log(1 + t q / (40 m))),
 
     where t outcomes have been learnt from, in which m of the d features were not zero. While an arm is learnt about as
     fast as the average feature, q falls like m / t, and beta stays where it was. (Bounds of this kind, with the
@@ -49,7 +54,7 @@ class Newton(LinearPolicy):
         Number of joint features of an arm.
     beta : float, optional
         How many standard deviations of log-utility the bounds lie above the estimate, at least 0; more explores more.
-        By default it grows as above: from 1.6 to 4.6 for an arm with q = 1 after 1000 outcomes per feature.
+        By default it grows as above: from 1.8 to 5.4 for an arm with q = 1 after 1000 outcomes per feature.
     mean : float or d floats, default 0.0
         Prior mean of theta, one number for all features or one for each. For theta uniform on [0, 1]^d use mean=0.5,
         precision=12.
@@ -67,7 +72,17 @@ class Newton(LinearPolicy):
     choose : "best" or "cover", default "best"
         "best" takes the k arms with the largest bounds; "cover" a set, greedily: the one whose best arm comes closest
         to the best of all arms in utility, in expectation over 64 joint draws of theta. Arms that are good or bad
-        together then do not fill the set, and beta plays no part.
+        together then do not fill the set, and beta plays no part. A set of one is the best if there is an outside
+        option: the expected best would never be given up for an arm about which little is known.
+    explore : float, default 0.0
+        The share of rounds, from 0 to 1, in which the set is drawn as Thompson sampling does: the best k arms of one
+        draw of theta. Then every arm that may be the best has a probability to be chosen (`propensities`), so that
+        logs can be used to evaluate other policies.
+    blocks : tuple of two int, optional
+        (s, p) keeps the covariance in blocks: one of the first s features, which all arms share, and one of every p
+        features after them, which are one arm's own. Memory then grows with the number of arms, not with its square.
+        A Preselector sets it by itself where it is needed. It goes with discount=1 and one number as mean and
+        precision.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -79,8 +94,6 @@ class Newton(LinearPolicy):
     """
 
     source = "this library"
-    estimate: OnlineNewton
-    A, P, pace = Part(), Part(), Part()
     _state = ("seen",)
 
     def __init__(
@@ -94,27 +107,67 @@ class Newton(LinearPolicy):
         discount: float = 1.0,
         outside: bool = False,
         choose: str = "best",
+        explore: float = 0.0,
+        blocks: tuple[int, int] | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, seed=seed)
+        super().__init__(
+            d=d, mean=mean, precision=precision, discount=discount, outside=outside, blocks=blocks, seed=seed
+        )
         self.beta = None if beta is None else number(beta, "beta", least=0.0)
-        self.seen = np.zeros(self.d, dtype=np.bool_)  # features that were not zero in some outcome
-        self._seen_features = 0
         self.bonus = one_of(bonus, "bonus", tuple(_FORMS))
         self._form = _FORMS[self.bonus]
         self.choose = one_of(choose, "choose", ("best", "cover"))
-        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount)
-        self.mean, self.precision = simplify(mean), simplify(precision)
-        self.discount, self.outside = self.estimate.discount, boolean(outside, "outside")
+        self.explore = number(explore, "explore", least=0.0, most=1.0)
+        self.seen = np.zeros(self.d, dtype=np.bool_)  # features that were not zero in some outcome
+        self._seen_features = 0
+
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        if self.explore == 0.0 or not self._explores(randomness):
+            return super()._choose(context, k, eligible, randomness, rules)
+        estimate = self._score_all(context, NO_WIDTH)[0]  # first: it refuses bad input
+        drawn = self._draw_belief(context, estimate, 1, randomness.generator)[:, 0]
+        arms = fill(Room(eligible, len(estimate), k, rules), drawn, randomness)
+        return assemble(context, arms, drawn, drawn - estimate)
+
+    def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
+        return self.explore > 0.0 and self._explores(Randomness(seed))
+
+    def _explores(self, randomness: Randomness) -> bool:
+        return bool(randomness.generator.random() < self.explore)
+
+    def _is_randomised(self, size: int) -> bool:
+        return self.explore > 0.0 or self._covers(size)
+
+    def _find_propensities(
+        self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
+    ) -> Propensities:
+        if self.choose == "cover":
+            return self._simulate(context, k, eligible, draws, generator, None)
+        estimate, n = self._score_all(context, NO_WIDTH)[0], context.shape[0]
+        arms = Room(eligible, n, k).list_open()
+        drawn = count_best(
+            lambda size: self._draw_belief(context, estimate, size, generator), arms, n, k, draws, generator
+        )
+        return self._find_usual(context, k, eligible, draws, generator).mix(self.explore, drawn)
+
+    def _find_usual(
+        self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
+    ) -> Propensities:
+        """Return the propensities of rounds that do not explore: 1 or 0, unless ties are broken at random."""
+        n, randomness = context.shape[0], Randomness(0)
+        chosen = super()._choose(context, k, eligible, randomness, None)[0]
+        if not randomness.is_used:
+            return be_exact(np.bincount(chosen, minlength=n).astype(np.float64))
+        seeds = generator.integers(1 << 52, size=draws).tolist()
+        return count_sets(
+            (super(Newton, self)._choose(context, k, eligible, Randomness(one), None)[0] for one in seeds), n
+        )
 
     def _width(self) -> Width:
         if self.beta is None:
-            return (
-                self.estimate.P,
-                _FIRST_BETA,
-                self._count_outcomes() / (10.0 * max(self._seen_features, 1)),
-                self._form,
-            )
+            growth = self._count_outcomes() / (40.0 * max(self._seen_features, 1))
+            return self.estimate.P, _FIRST_BETA, growth, self._form
         return self.estimate.P, self.beta, 0.0, self._form
 
     def _width_of_one(self) -> Width:
@@ -130,12 +183,29 @@ class Newton(LinearPolicy):
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         super()._learn(decision, ranking, outcome)
         if self._seen_features < self.d and self.beta is None:
-            self.seen |= decision.rows.any(axis=0)
-            self._seen_features = int(self.seen.sum())
+            if isinstance(self.estimate, BlockNewton):
+                self._see_features(*self.estimate.place(decision.rows, decision.ids))
+            else:
+                self.seen |= decision.rows.any(axis=0)
+                self._seen_features = int(self.seen.sum())
+
+    def adopt(self, block: Floats, seen: Mask, outcomes: int, without_winner: int) -> None:
+        super().adopt(block, seen, outcomes, without_winner)
+        self.seen[:], self._seen_features = seen, int(np.count_nonzero(seen))
+
+    def _see_features(self, places: Integers, known: Mask) -> None:
+        """Take in which features were not zero, given where they are."""
+        self._seen_features += int(np.count_nonzero(known & ~self.seen[places]))
+        self.seen[places] |= known
+
+    def unsee(self, places: Integers) -> None:
+        """Forget that these features were ever seen."""
+        self._seen_features -= int(np.count_nonzero(self.seen[places]))
+        self.seen[places] = False
 
     def _restore_arrays(self, arrays: Arrays) -> None:
         super()._restore_arrays({"seen": self.seen, **arrays})  # old files have none, and a constant beta
         self._seen_features = int(self.seen.sum())
 
-    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
-        return self.estimate.draw(context, u, draws, self._generator)
+    def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
+        return self._draw_belief(context, u, draws, generator)

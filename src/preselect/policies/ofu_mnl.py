@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from preselect import model
 from preselect.arguments import integer, number
 from preselect.context import Floats, Integers
-from preselect.kernels import learning
+from preselect.kernels import learning, likelihood
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
-from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.part import Part
 from preselect.scaling import Change
 
 
@@ -36,7 +36,9 @@ class _MirrorDescent(Gaussian):
 
     def _project(self, w: Floats, rows: Floats, ranking: Integers) -> Floats:
         """Return the point of the ball nearest to w in the norm of H + eta G(w_t)."""
-        values, vectors = np.linalg.eigh(self.A + self.eta * model.curvature(rows, self.theta, ranking))
+        ranked = likelihood.rank_rows(rows, ranking)
+        _, F = likelihood.differentiate(ranked, likelihood.utilities(ranked, self.theta), ranking)
+        values, vectors = np.linalg.eigh(self.A + self.eta * (F.T @ F))
         nearest: Floats = vectors @ _find_nearest(vectors.T @ w, values, self.limit)
         return nearest
 
@@ -112,6 +114,7 @@ class OFUMNL(LinearPolicy):
 
         Its last term bounds lambda |w - w_1|^2 over two points of the ball; with bound = 1 it is their 4 lambda.
         """
+        t = integer(t, "t", 1)
         log_term = math.log(2.0 * math.sqrt(1.0 + 2.0 * t) / self.delta)
         lam, eta = self._lambda, self.eta
         first = (3.0 * math.log(1.0 + self.K * t) + 3.0) * (

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +15,17 @@ from numpy.typing import NDArray
 from preselect import state
 from preselect.arguments import integer
 from preselect.errors import InputError, StateFileError
+from preselect.randomness import hash_root
 
 if TYPE_CHECKING:
     from preselect.policies.policy import Policy
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
+_AnyPolicy = TypeVar("_AnyPolicy", bound="Policy")
 
 _COUNTS = ("rounds", "observations", "no_winners", "voids")
 _kinds: dict[str, type[Policy]] = {}
+_room: ContextVar[int] = ContextVar("room")  # how many numbers a policy may hold while it is read from a file
 
 
 def register(policy: type[Policy]) -> None:
@@ -42,7 +49,7 @@ def collect_state(policy: Policy) -> tuple[dict[str, Any], Arrays]:
     header = {
         "parameters": policy.parameters,
         "counts": {name: getattr(policy, name) for name in _COUNTS},
-        "generator": policy._generator.bit_generator.state,
+        "root": policy._root,
     }
     return header, policy._arrays()
 
@@ -52,10 +59,65 @@ def restore(file: state.StateFile) -> Policy:
     policy = _kinds.get(file.kind)
     if policy is None:
         raise StateFileError(f"{file.path} holds a {file.kind}, a policy whose class has not been imported")
+    with explain_restoring(file.path, policy.__name__):
+        with _limit_room(sum(array.size for array in file.arrays.values())):
+            made = policy(**file.header["parameters"])
+        return resume(made, file.header, file.arrays)
+
+
+@contextmanager
+def explain_restoring(path: PathLike[str], kind: str) -> Iterator[None]:
+    """Turn any exception caused by a bad header or array into a StateFileError."""
     try:
-        return _continue(policy(**file.header["parameters"]), file.header, file.arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise StateFileError(f"{file.path} is not a complete {policy.__name__} state: {error}") from None
+        yield
+    except StateFileError:
+        raise
+    except Exception as error:
+        raise StateFileError(f"{path} is not a complete {kind} state: {error}") from None
+
+
+@contextmanager
+def _limit_room(numbers: int) -> Iterator[None]:
+    token = _room.set(numbers)
+    try:
+        yield
+    finally:
+        _room.reset(token)
+
+
+def make_block(rows: int, d: int) -> NDArray[np.float64]:
+    """Return rows x d zeros for what a policy learns; an InputError if that is more than can be held.
+
+    A policy that is read from a file holds no more than the file does, else a small file could claim all memory.
+    """
+    most = _room.get(None)
+    if most is not None and rows * d > most:
+        raise InputError(f"d={d} makes {rows * d} numbers, but the arrays have {most}")
+    if rows * d > _count_memory() // 8:
+        size, memory = rows * d / 2**27, _count_memory() / 2**30
+        raise InputError(f"d={d} takes {size:.4g} GiB, and this machine has {memory:.4g} GiB; use fewer features")
+    return np.zeros((rows, d))
+
+
+def _count_memory() -> int:
+    """Return the bytes of memory of this machine; where they are not known, what arrays can have."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return 2**62
+
+
+def restore_within(file: state.StateFile, part: str, d: int) -> Policy:
+    """Make the policy that is a part of a larger state: its header is there by this name, its arrays by a prefix.
+
+    It needs d features, as many as it will be shown.
+    """
+    header, prefix = file.header[part], f"{part}."
+    arrays = {name.removeprefix(prefix): array for name, array in file.arrays.items() if name.startswith(prefix)}
+    policy = restore(state.StateFile(file.path, header["kind"], header, arrays))
+    if policy.d != d:
+        raise ValueError(f"the policy has d={policy.d}, but arms and context make {d} joint features")
+    return policy
 
 
 def widen(policy: Policy, d: int) -> Policy:
@@ -69,16 +131,23 @@ def widen(policy: Policy, d: int) -> Policy:
     if lists:
         raise InputError(f"{', '.join(lists)} was given per feature, so it says nothing about the features to add")
     wider = type(policy)(**{**header["parameters"], "d": d})
-    return _continue(wider, header, wider._widen_arrays(arrays))
+    return resume(wider, header, wider._widen_arrays(arrays))
 
 
-def _continue(policy: Policy, header: dict[str, Any], arrays: Arrays) -> Policy:
+def resume(policy: _AnyPolicy, header: dict[str, Any], arrays: Arrays) -> _AnyPolicy:
     """Let a new policy continue from what `collect_state` returned."""
-    policy._generator.bit_generator.state = header["generator"]
+    policy._root = _read_root(header)
     for name in _COUNTS:
-        setattr(policy, name, int(header["counts"][name]))
+        setattr(policy, name, integer(header["counts"][name], name, 0))
     policy._restore_arrays(arrays)
     return policy
+
+
+def _read_root(header: dict[str, Any]) -> int:
+    """Return the number that seeds are counted from; earlier versions kept a generator instead."""
+    if "root" in header:
+        return integer(header["root"], "root", 0)
+    return hash_root(repr(sorted(header["generator"].items())))
 
 
 def restore_in_place(ours: Arrays, arrays: Arrays) -> None:

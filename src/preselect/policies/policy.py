@@ -1,48 +1,46 @@
-"""The two bases of all policies: Policy, and LinearPolicy for utilities that are linear in the features."""
+"""The base of all policies."""
 
 from __future__ import annotations
 
 import inspect
-import math
-from abc import ABC, abstractmethod
-from copy import deepcopy
+from abc import abstractmethod
 from os import PathLike
-from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, cast
+from typing import Any, ClassVar, Self, SupportsIndex, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from preselect import state
-from preselect.arguments import integer
-from preselect.context import Context, ContextLike, Floats, Integers, Mask, as_context, as_count, as_mask
-from preselect.decision import Decision
+from preselect.arguments import as_integers, integer, show
+from preselect.context import Context, ContextLike, Integers, Mask, as_count, as_mask
+from preselect.decision import Decision, make_decision
 from preselect.errors import InputError
-from preselect.kernels import choosing
-from preselect.kernels.types import CONTRAST, NOT_FINITE, PLAIN, TIED
-from preselect.outcomes import NoWinner, Outcome, Void
+from preselect.outcomes import NoWinner, Outcome, Ranking, Void
 from preselect.policies import persistence
-from preselect.policies.cover import cover
-from preselect.policies.estimators import Estimator, update, update_by_race
+from preselect.policies.choices import Choice, assemble, fill
+from preselect.policies.part import Part as Part
 from preselect.policies.persistence import Arrays
+from preselect.policies.propensities import Propensities, count_sets
+from preselect.policies.readable import ReadablePolicy
+from preselect.policies.ties import settle_ties
+from preselect.randomness import Randomness, make_root
+from preselect.rules import Room, Rules
 from preselect.scaling import Change
 
-Choice: TypeAlias = tuple[Integers, Floats, Floats]  # k arms, their scores and then their widths, and their rows
-Width: TypeAlias = tuple[Floats, float, float, int]  # Sigma, beta, growth, form: see kernels.choosing.choose
-
+_MAX_SEED = 2**256 - 1
+_MAX_DRAWS = 10_000_000
 _EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes no arm
-_INT64 = np.dtype(np.int64)
-_MAX_SORTED_BY_INSERTION = 1000
-_COVER_DRAWS = 64
-_NO_WIDTH: Width = np.empty((0, 0)), 0.0, 0.0, PLAIN
-_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
 
 
-class Policy(ABC):
+class Policy(ReadablePolicy):
     """Chooses k of the arms it is shown and learns from which of them wins.
 
     A new policy says how arms are scored (`_score`) and what an outcome teaches (`_learn`), and lists in `_state` the
     arrays that make up what it has learnt. Its constructor takes keyword arguments only and keeps each as an attribute
     of the same name; that is what `save` writes. Checking, ties, counting and files are done here.
+
+    Several threads may use one policy: `select`, `decide`, `learn`, `scores`, `save` and copies wait for each other.
+    Attributes are read without waiting.
 
     Parameters
     ----------
@@ -59,7 +57,10 @@ class Policy(ABC):
 
     source: ClassVar[str] = ""  # the publication that describes the method
     kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
+    has_blocks: ClassVar[bool] = False  # whether it can keep a covariance in blocks: any number of arms
+    prefers_blocks: ClassVar[bool] = False  # whether a Preselector keeps blocks even if there are few arms
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
+    learns_ties: ClassVar[bool] = False  # whether `_learn` understands rankings with ties
     outside: bool = False  # whether NoWinner is learnt from (outside option)
     _state: ClassVar[tuple[str, ...]] = ()
 
@@ -71,16 +72,16 @@ class Policy(ABC):
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
         self.d = None if d is None else integer(d, "d", 1)
-        self.seed = None if seed is None else integer(seed, "seed", 0)
-        self.rounds = 0
-        self.observations = 0
-        self.no_winners = 0
-        self.voids = 0
-        self._generator = np.random.default_rng(self.seed)
+        self._columns = self.d  # how many features the rows of decisions have
+        self.seed = None if seed is None else integer(seed, "seed", 0, _MAX_SEED)
+        self.rounds = self.observations = self.no_winners = self.voids = 0
+        self._root = make_root(self.seed)  # the seed of round t is _root + t - 1
 
     # --- choosing -----------------------------------------------------------------------------------------------------
 
-    def select(self, X: ContextLike, k: SupportsIndex, *, eligible: ArrayLike | None = None) -> Decision:
+    def select(
+        self, X: ContextLike, k: SupportsIndex, *, eligible: ArrayLike | None = None, rules: Rules | None = None
+    ) -> Decision:
         """Choose k of the n arms in X, best first.
 
         Parameters
@@ -91,51 +92,143 @@ class Policy(ABC):
             How many arms to choose, from 1 to n.
         eligible : array of n booleans, or of positions, optional
             The arms that may be chosen; by default all.
+        rules : Rules, optional
+            What the set has to obey as a whole: arms to include, limits of groups, a budget.
 
         Returns
         -------
         Decision
             The chosen arms with their scores, widths and rows; give it to `learn` once the outcome is known.
         """
-        context = as_context(X, self.d)
-        n = context.shape[0]
-        if type(k) is not int or not 1 <= k <= n:
-            k = as_count(k, n)
-        mask = _EVERY_ARM if eligible is None else as_mask(eligible, n, k)
-        arms, bounds, rows = self._choose(context, k, mask)
-        self.rounds += 1
-        return Decision(arms, bounds, rows, context.identify(arms), self.rounds)
+        with self._guard:
+            decision = self._decide(X, k, self._root + self.rounds, eligible, rules)
+            self.rounds += 1
+        return decision
 
-    def scores(self, X: ContextLike) -> Floats:
-        """Return what each arm of X would be ranked by now, apart from chance.
+    @property
+    def next_seed(self) -> int:
+        """The seed with which `select` would decide now."""
+        return self._root + self.rounds
+
+    def decide(
+        self,
+        X: ContextLike,
+        k: SupportsIndex,
+        seed: SupportsIndex,
+        *,
+        eligible: ArrayLike | None = None,
+        rules: Rules | None = None,
+    ) -> Decision:
+        """Choose as `select` does, and change nothing: the same state, arguments and seed give the same decision.
 
         Parameters
         ----------
         X : array of n x d numbers, or a StructuredContext
             The joint features of each arm.
+        k : int
+            How many arms to choose, from 1 to n.
+        seed : int
+            The seed of all that is left to chance in this decision, at least 0.
+        eligible : array of n booleans, or of positions, optional
+            The arms that may be chosen; by default all.
+        rules : Rules, optional
+            What the set has to obey as a whole.
         """
-        return self._score(as_context(X, self.d))[0]
+        seed = integer(seed, "seed", 0, _MAX_SEED)
+        with self._guard:
+            return self._decide(X, k, seed, eligible, rules)
 
-    @abstractmethod
-    def _score(self, context: Context) -> tuple[Floats, Floats]:
-        """Return score and width of every arm; raise an InputError if the context is not finite."""
+    def _decide(
+        self, X: ContextLike, k: SupportsIndex, seed: int, eligible: ArrayLike | None, rules: Rules | None
+    ) -> Decision:
+        context = self._see(X)
+        n, mask = context.shape[0], _EVERY_ARM
+        if eligible is not None or rules is not None or type(k) is not int or not 1 <= k <= n:
+            k, mask = self._check(n, k, eligible, rules)
+        arms, bounds, rows = self._choose(context, k, mask, Randomness(seed), rules)
+        return make_decision(arms, bounds, rows, context.identify(arms), self.rounds + 1, seed)
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        """Choose the k eligible arms with the largest scores; ties are broken at random."""
+    def propensities(
+        self,
+        X: ContextLike,
+        k: SupportsIndex,
+        *,
+        eligible: ArrayLike | None = None,
+        rules: Rules | None = None,
+        draws: SupportsIndex = 1000,
+        seed: SupportsIndex = 0,
+    ) -> Propensities | None:
+        """Return the probability of each arm to be in the set that would be chosen now, over all seeds.
+
+        Logs of a randomised policy can be used to evaluate others, if they say how likely each choice was. None if
+        nothing but ties is left to chance.
+
+        Parameters
+        ----------
+        X : array of n x d numbers, or a StructuredContext
+            The joint features of each arm.
+        k : int
+            How many arms to choose, from 1 to n.
+        eligible : array of n booleans, or of positions, optional
+            The arms that may be chosen; by default all.
+        rules : Rules, optional
+            What the set has to obey as a whole.
+        draws : int, default 1000
+            How many sets to draw where the probabilities are not known; their errors fall with its square root.
+        seed : int, default 0
+            The seed of these draws.
+        """
+        context = self._see(X)
+        draws, seed = integer(draws, "draws", 1, _MAX_DRAWS), integer(seed, "seed", 0, _MAX_SEED)
+        k, mask = self._check(context.shape[0], k, eligible, rules)
+        context.require_finite()
+        with self._guard:
+            if not self._is_randomised(Room(mask, context.shape[0], k, rules).size):
+                return None
+            if rules is None:
+                return self._find_propensities(context, k, mask, draws, np.random.default_rng(seed))
+            return self._simulate(context, k, mask, draws, np.random.default_rng(seed), rules)
+
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        """Return whether more than ties is left to chance in the next decision, about a set of this size."""
+        return False
+
+    def _find_propensities(
+        self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
+    ) -> Propensities:
+        """Return the propensities of a policy that is randomised; a policy that knows them better says so here."""
+        return self._simulate(context, k, eligible, draws, generator, None)
+
+    def _simulate(
+        self,
+        context: Context,
+        k: int,
+        eligible: Mask,
+        draws: int,
+        generator: np.random.Generator,
+        rules: Rules | None,
+    ) -> Propensities:
+        """Return the propensities by making the choice again and again."""
+        seeds = generator.integers(1 << 52, size=draws).tolist()
+        sets = (self._choose(context, k, eligible, Randomness(seed), rules)[0] for seed in seeds)
+        return count_sets(sets, context.shape[0])
+
+    def _check(self, n: int, k: SupportsIndex, eligible: ArrayLike | None, rules: Rules | None) -> tuple[int, Mask]:
+        """Return k and the mask of eligible arms, once all arguments of a choice among n arms are right."""
+        if type(k) is not int or not 1 <= k <= n:
+            k = as_count(k, n)
+        mask = _EVERY_ARM if eligible is None else as_mask(eligible, n, k)
+        if rules is not None:
+            if not isinstance(rules, Rules):
+                raise InputError(f"rules is {show(rules)}; use Rules(...)")
+            rules.check(n, k, mask)
+        return k, mask
+
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        """Choose the k eligible arms with the largest scores that obey the rules; ties are broken at random."""
         scores, widths = self._score(context)
-        return assemble(context, self._best(scores, list_candidates(eligible, len(scores)), k), scores, widths)
-
-    def _best(self, scores: Floats, arms: Integers, k: int) -> Integers:
-        """Return the k of these arms with the largest scores, best first, ties broken at random."""
-        if k == 0:
-            return arms[:0]
-        among = scores[arms]
-        threshold = np.partition(among, -k)[-k]
-        tolerance = _tie_tolerance(threshold)
-        above, tied = arms[among > threshold + tolerance], arms[np.abs(among - threshold) <= tolerance]
-        if len(tied) > k - len(above):
-            tied = self._generator.permutation(tied)[: k - len(above)]
-        return sort_by_score(np.concatenate((above, tied)), scores)
+        arms = fill(Room(eligible, len(scores), k, rules), scores, randomness)
+        return assemble(context, arms, scores, widths)
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
@@ -151,21 +244,53 @@ class Policy(ABC):
             outside option.
         """
         if not isinstance(decision, Decision):
-            raise InputError(f"the decision has to be one that select returned, not {decision!r:.80}")
+            raise InputError(f"the decision has to be one that select returned, not {show(decision)}")
         if not isinstance(outcome, Outcome):
-            raise InputError(f"the outcome has to be a Winner, Ranking, NoWinner or Void, not {outcome!r:.80}")
-        if self.d is not None and decision.d != self.d:
-            raise InputError(f"the decision is about {decision.d} features, but this policy has d={self.d}")
+            raise InputError(f"the outcome has to be a Winner, Ranking, NoWinner or Void, not {show(outcome)}")
+        if decision.d != self._columns and self.d is not None:
+            raise InputError(f"the decision is about {decision.d} features, but this policy has d={self._columns}")
         ranking = outcome.positions(decision.arms)
-        if ranking.size:
-            self._learn(decision, ranking, outcome)
-            self.observations += 1
-        elif isinstance(outcome, NoWinner):
-            if self.outside:
+        if ranking.ndim == 2:
+            ranking = settle_ties(self, ranking, len(decision.arms))
+        with self._guard:
+            if ranking.size:
                 self._learn(decision, ranking, outcome)
-            self.no_winners += 1
-        elif isinstance(outcome, Void):
-            self.voids += 1
+                self.observations += 1
+            elif isinstance(outcome, Ranking):  # all arms are tied
+                self.observations += 1
+            elif isinstance(outcome, NoWinner):
+                if self.outside:
+                    self._learn(decision, ranking, outcome)
+                self.no_winners += 1
+            elif isinstance(outcome, Void):
+                self.voids += 1
+
+    def extend(self, decision: Decision, X: ContextLike, arms: ArrayLike) -> Decision:
+        """Return a decision with further arms of its context, which competed besides the chosen ones: for `learn`.
+
+        They follow the chosen arms. Their scores and widths are NaN, because they were not chosen.
+
+        Parameters
+        ----------
+        decision : Decision
+            What `select` returned.
+        X : array of n x d numbers, or a StructuredContext
+            The joint features of each arm, as they were shown.
+        arms : array of integers
+            Positions of the further arms in X: distinct, and not chosen.
+        """
+        if not isinstance(decision, Decision):
+            raise InputError(f"the decision has to be one that select returned, not {show(decision)}")
+        context, more = self._see(X), as_integers(arms, "arms", "positions of arms")
+        if decision.d != self._columns and self.d is not None:
+            raise InputError(f"the decision is about {decision.d} features, but this policy has d={self._columns}")
+        every = np.concatenate((decision.arms, more))
+        if np.any((every < 0) | (every >= context.shape[0])) or len(np.unique(every)) < len(every):
+            raise InputError(f"arms should be distinct positions in X of arms that were not chosen, not {show(arms)}")
+        bounds = np.full((2, len(every)), np.nan)
+        bounds[:, : len(decision.arms)] = decision.scores, decision.widths
+        parts = bounds.ravel(), np.concatenate((decision.rows, context.rows(more)))
+        return Decision(every, *parts, np.concatenate((decision.ids, context.identify(more))), decision.round)
 
     @property
     def _outcomes(self) -> int:
@@ -177,7 +302,8 @@ class Policy(ABC):
         """Learn from a decision and its outcome; all or nothing.
 
         `ranking` lists the positions of the ranked arms in `decision.arms`, best first. It is empty for NoWinner, which
-        only policies with `outside` learn from.
+        only policies with `outside` learn from. With ties, which only policies with `learns_ties` learn from, it has a
+        second column: the place in the ranking where the arm's tie ends.
         """
 
     # --- state --------------------------------------------------------------------------------------------------------
@@ -195,7 +321,8 @@ class Policy(ABC):
         path : str or PathLike
             The file, by convention `*.npz`; it is written whole or not at all.
         """
-        state.write(path, self.kind, *persistence.collect_state(self))
+        with self._guard:
+            state.write(path, self.kind, *persistence.collect_state(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -218,7 +345,7 @@ class Policy(ABC):
         """
         return cast(Self, persistence.widen(self, d))
 
-    def transform(self, change: Change) -> None:  # noqa: B027
+    def transform(self, change: Change) -> None:
         """Express what has been learnt in joint features that have changed; nothing to do if features are ignored."""
 
     def _arrays(self) -> Arrays:
@@ -233,159 +360,5 @@ class Policy(ABC):
         """Return the arrays of a policy with fewer features, padded with the initial values of this one."""
         return persistence.widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
 
-    __copy__ = deepcopy  # a shallow copy would share arrays, but not counts
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
-
-
-class Part:
-    """An array of the estimate that can be read as an attribute of the policy."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, policy: LinearPolicy | None, owner: type) -> NDArray[Any]:
-        if policy is None:  # read from the class, as help does
-            return self  # type: ignore[return-value]
-        array: NDArray[Any] = getattr(policy.estimate, self._name)
-        return array
-
-
-class LinearPolicy(Policy):
-    """Ranks arms by x'theta plus a width, in the log domain, where no utility overflows.
-
-    A subclass sets `estimate`, which holds theta and learns from outcomes, and says in `_width` how it explores.
-
-    Parameters
-    ----------
-    d : int
-        Number of joint features of an arm.
-    seed : int or None
-        Seed of the policy's random generator; None for a different one each time.
-    """
-
-    d: int
-    estimate: Estimator
-    theta = Part()
-    choose: str = "best"  # or "cover", for policies that can draw from a belief
-
-    def __init__(self, *, d: int, seed: int | None) -> None:
-        super().__init__(d=d, seed=seed)
-        self._scratch, self._room = np.empty((2, 0)), 0
-
-    def _width(self) -> Width:
-        """Return how widths are computed now; without exploration there are none."""
-        return _NO_WIDTH
-
-    def _width_of_one(self) -> Width:
-        """Return how widths are computed now if only one arm is chosen."""
-        return self._width()
-
-    def _score(self, context: Context) -> tuple[Floats, Floats]:
-        width = self._width()
-        leader = int(self._score_all(context, _NO_WIDTH)[0].argmax()) if width[3] == CONTRAST else -1
-        return self._score_all(context, width, leader)
-
-    def _score_all(
-        self, context: Context, width: Width, leader: int = -1, least: float = -math.inf
-    ) -> tuple[Floats, Floats]:
-        """Return score and width of every arm; arms that cannot reach `least` may get minus infinity instead."""
-        Sigma, beta, growth, form = width
-        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
-        scores, widths = np.empty(len(X)), np.empty(len(X))
-        if choosing.score(X, theta, Sigma, beta, growth, form, leader, least, scores, widths) == NOT_FINITE:
-            self._refuse(context)
-        return scores, widths
-
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        if self.choose == "cover":
-            return self._cover(context, k, eligible)
-        width = Sigma, beta, growth, form = self._width() if k > 1 else self._width_of_one()
-        if k > _MAX_SORTED_BY_INSERTION:
-            return self._choose_slowly(context, k, eligible, width)
-        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST)
-        if self._room < len(X):
-            self._scratch, self._room = np.empty((2, len(X))), len(X)
-        arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
-        rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))
-        status = choosing.choose(X, theta, Sigma, beta, growth, form, eligible, self._scratch, arms, bounds, rows)
-        if status == NOT_FINITE:
-            self._refuse(context)
-        if status == TIED:
-            least = float(bounds[k - 1])
-            return self._choose_slowly(context, k, eligible, width, least - 2.0 * _tie_tolerance(least))
-        return arms, bounds, context.rows(arms) if context.is_structured else rows
-
-    def _choose_slowly(
-        self, context: Context, k: int, eligible: Mask, width: Width, least: float = -math.inf
-    ) -> Choice:
-        """Make the same choice with ties broken at random; `least` is a lower bound of the k-th best score."""
-        arms = list_candidates(eligible, context.shape[0])
-        if width[3] == CONTRAST:
-            leader = self._best(self._score_all(context, _NO_WIDTH)[0], arms, 1)
-            scores, widths = self._score_all(context, width, int(leader[0]))
-            chosen = np.concatenate((leader, self._best(scores, arms[arms != leader], k - 1)))
-        else:
-            scores, widths = self._score_all(context, width, least=least)
-            chosen = self._best(scores, arms, k)
-        return assemble(context, chosen, scores, widths)
-
-    def _cover(self, context: Context, k: int, eligible: Mask) -> Choice:
-        """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief."""
-        scores, widths = self._score(context)  # first, because it refuses bad input before anything is drawn
-        u = scores - widths
-        arms = cover(self._draw(context, u, _COVER_DRAWS), u, eligible, k, self._generator)
-        return assemble(context, arms, scores, widths)
-
-    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
-        """Draw the utilities of all arms from the belief, n x draws, given their means u; for choose="cover"."""
-        raise NotImplementedError
-
-    def _refuse(self, context: Context) -> None:
-        context.require_finite()
-        raise InputError(
-            f"X has entries up to {context.largest():.3g}, for which utilities are not finite; scale the features"
-        )
-
-    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        if not self.outside:
-            return self._observe(decision.rows, ranking, self._outcomes + 1)
-        return update_by_race(self.estimate, decision.rows, ranking, outcome, self._outcomes + 1)
-
-    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
-        """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
-        update(self.estimate, rows, ranking, t)
-
-    def transform(self, change: Change) -> None:
-        self.estimate.transform(change, self.observations + self.outside * self.no_winners)
-
-    def _arrays(self) -> Arrays:
-        return {**self.estimate.arrays(), **super()._arrays()}
-
-    def _restore_arrays(self, arrays: Arrays) -> None:
-        self.estimate.restore(arrays)
-        super()._restore_arrays(arrays)
-
-    def _widen_arrays(self, arrays: Arrays) -> Arrays:
-        return {**self.estimate.widen(arrays), **super()._widen_arrays(arrays)}
-
-
-def _tie_tolerance(score: float) -> float:
-    """Return the difference below which scores are tied: they differ by rounding only. The kernels use the same."""
-    return 1e-12 * (1.0 + abs(score))
-
-
-def list_candidates(eligible: Mask, n: int) -> Integers:
-    """Return the positions of the arms that may be chosen."""
-    return np.flatnonzero(eligible) if eligible.size else np.arange(n)
-
-
-def sort_by_score(arms: Integers, scores: Floats) -> Integers:
-    """Return these arms, best first."""
-    return arms[np.argsort(-scores[arms], kind="stable")]
-
-
-def assemble(context: Context, arms: Integers, scores: Floats, widths: Floats) -> Choice:
-    """Return the chosen arms with their scores, widths and rows, given scores and widths of all arms."""
-    return arms, np.concatenate((scores[arms], widths[arms])), context.rows(arms)

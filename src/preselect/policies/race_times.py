@@ -75,9 +75,10 @@ def _rank_race(rows: Floats, ranking: Integers, outcome: Outcome, early: float) 
     k = len(rows)
     if not ranking.size:
         return _join(rows, [k], [0.0] * k, [0.0])
-    if outcome.after is None:
-        return _join(rows, ranking.tolist(), [0.0] * k, [0.0])
-    return _join(rows, [k] * _is_late(outcome) + ranking.tolist(), [0.0] * k, [early, 0.0])
+    if outcome.after is not None:
+        return _join(rows, [k] * _is_late(outcome) + ranking.tolist(), [0.0] * k, [early, 0.0])
+    race = _join(rows, ranking.T[0].tolist() if ranking.ndim == 2 else ranking.tolist(), [0.0] * k, [0.0])
+    return race if ranking.ndim == 1 else race._replace(ranking=ranking)
 
 
 def _merge_race(rows: Floats, u: Floats, early: float) -> Race:

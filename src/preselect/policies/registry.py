@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from preselect.arguments import show
 from preselect.errors import InputError
 from preselect.policies.colstim import CoLSTIM
 from preselect.policies.cppl import CPPL
@@ -18,6 +19,7 @@ from preselect.policies.epsilon_greedy import EpsilonGreedy
 from preselect.policies.linucb import LinUCB
 from preselect.policies.max_theta import MaxTheta
 from preselect.policies.mm import MM
+from preselect.policies.nearby import Nearby
 from preselect.policies.newton import Newton
 from preselect.policies.ofu_mnl import OFUMNL
 from preselect.policies.policy import Policy
@@ -37,6 +39,7 @@ POLICIES: dict[str, type[Policy]] = {
     "linucb": LinUCB,
     "max-theta": MaxTheta,
     "mm": MM,
+    "nearby": Nearby,
     "newton": Newton,
     "ofu-mnl": OFUMNL,
     "random": Random,
@@ -52,16 +55,37 @@ def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
     >>> parse("cppl(omega=0.5)")
     (<class 'preselect.policies.cppl.CPPL'>, {'omega': 0.5})
     """
-    name, bracket, rest = text.strip().partition("(")
+    name, bracket, rest = _as_text(text).strip().partition("(")
     parameters = _parse_parameters(text, rest) if bracket else {}
     policy = _import(name) if ":" in name else POLICIES.get(name.lower())
     if policy is None:
-        raise InputError(f"unknown policy {name!r}; choose {', '.join(POLICIES)}, or your own as module:Class")
+        raise InputError(f"unknown policy {show(name)}; choose {', '.join(POLICIES)}, or your own as module:Class")
     known = inspect.signature(policy).parameters
     strange = [parameter for parameter in parameters if parameter not in known]
     if strange:
         raise InputError(f"{name} has no parameter {', '.join(strange)}; it has {', '.join(known)}")
     return policy, parameters
+
+
+def let_nobody_win(policy: type[Policy], parameters: dict[str, Any], identity: bool) -> dict[str, Any]:
+    """Return parameters that turn on the outside option of a policy, for arms with weights of their own or without.
+
+    >>> let_nobody_win(Newton, {"beta": 1.0}, identity=True)
+    {'beta': 1.0, 'outside': True}
+    """
+    if "outside" not in inspect.signature(policy).parameters:
+        able = [name for name, one in POLICIES.items() if "outside" in inspect.signature(one).parameters]
+        raise InputError(f"{policy.__name__} cannot learn that nobody won; use one of {', '.join(able)}")
+    if not parameters.get("outside", True):
+        raise InputError(
+            "the policy has outside=False, but nobody_may_win=True asks for the opposite; drop one of them"
+        )
+    if not identity:
+        raise InputError(
+            "nobody_may_win=True needs identity=True: features are scaled to mean 0, so that without weights of their "
+            "own arms would be as good as nobody on average, however often nobody wins"
+        )
+    return {**parameters, "outside": True}
 
 
 def split(texts: str) -> list[str]:
@@ -71,13 +95,19 @@ def split(texts: str) -> list[str]:
     ['cppl(omega=1, ridge=2)', 'mm']
     """
     parts, depth = [""], 0
-    for letter in texts:
+    for letter in _as_text(texts):
         depth += (letter in "([") - (letter in ")]")
         if letter == "," and depth == 0:
             parts.append("")
         else:
             parts[-1] += letter
     return [part.strip() for part in parts if part.strip()]
+
+
+def _as_text(text: str) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"a policy is given by its name, such as 'newton' or 'newton(beta=1.0)', not as {show(text)}")
+    return text
 
 
 def _parse_parameters(text: str, inside: str) -> dict[str, Any]:
@@ -88,8 +118,8 @@ def _parse_parameters(text: str, inside: str) -> dict[str, Any]:
         if any(keyword.arg is None for keyword in call.keywords):
             raise ValueError
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError):
-        raise InputError(f"cannot read the policy {text!r}; write name or name(parameter=value, ...)") from None
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # the last three: nested too deeply
+        raise InputError(f"cannot read the policy {show(text)}; write name or name(parameter=value, ...)") from None
 
 
 def digest_source(text: str) -> str:
@@ -98,7 +128,7 @@ def digest_source(text: str) -> str:
     >>> digest_source("cppl(omega=0.5)")
     ''
     """
-    name = text.partition("(")[0].strip()
+    name = _as_text(text).partition("(")[0].strip()
     file = inspect.getsourcefile(_import(name)) if ":" in name else None
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
 
@@ -108,10 +138,10 @@ def _import(name: str) -> type[Policy]:
     sys.path.insert(0, "")  # a module in the current folder, as with python -m
     try:
         policy = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever importing a module may raise
-        raise InputError(f"cannot import the policy {name!r}: {type(error).__name__}: {error}") from None
+    except Exception as error:  # importing a module may raise anything
+        raise InputError(f"cannot import the policy {show(name)}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
-        raise InputError(f"{name!r} is {policy!r:.80}, not a class derived from preselect.Policy")
+        raise InputError(f"{show(name)} is {show(policy)}, not a class derived from preselect.Policy")
     return policy

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from preselect.arguments import boolean, number, one_of
+from preselect.arguments import number, one_of
 from preselect.context import Context, Floats, Integers, Mask
-from preselect.policies.estimators import OnlineNewton, simplify
-from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates
+from preselect.policies.belief import BeliefPolicy
+from preselect.policies.choices import Choice, assemble, best, fill, sort_by_score
+from preselect.policies.propensities import Propensities, count_best, count_slots
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
 
 
-class Thompson(LinearPolicy):
+class Thompson(BeliefPolicy):
     """Draws theta from the belief of online Newton, once for all slots or once for each, and takes the best arms.
 
     A draw is one theta for all arms, because arms share it: draws per arm would be independent where beliefs are not.
@@ -43,7 +46,13 @@ class Thompson(LinearPolicy):
         say `after`, the time counts as well: see preselect.policies.race_times.
     choose : "best" or "cover", default "best"
         "best" takes the best arms of the draws; "cover" a set, greedily: the one whose best arm comes closest to the
-        best of all arms in utility, in expectation over 64 joint draws of theta.
+        best of all arms in utility, in expectation over 64 joint draws of theta. A set of one is the best of a draw if
+        there is an outside option: otherwise arms about which little is known would not be tried.
+    blocks : tuple of two int, optional
+        (s, p) keeps the covariance in blocks: one of the first s features, which all arms share, and one of every p
+        features after them, which are one arm's own. Memory then grows with the number of arms, not with its square.
+        A Preselector sets it by itself where it is needed. It goes with discount=1 and one number as mean and
+        precision.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -55,8 +64,6 @@ class Thompson(LinearPolicy):
     """
 
     source = "Agrawal and Goyal 2013"
-    estimate: OnlineNewton
-    A, P, pace = Part(), Part(), Part()
 
     def __init__(
         self,
@@ -69,38 +76,59 @@ class Thompson(LinearPolicy):
         discount: float = 1.0,
         outside: bool = False,
         choose: str = "best",
+        blocks: tuple[int, int] | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__(d=d, seed=seed)
+        super().__init__(
+            d=d, mean=mean, precision=precision, discount=discount, outside=outside, blocks=blocks, seed=seed
+        )
         self.draws = one_of(draws, "draws", ("one", "slot"))
         self.scale = number(scale, "scale", least=0.0)
         self.choose = one_of(choose, "choose", ("best", "cover"))
-        self.estimate = OnlineNewton(self.d, mean=mean, precision=precision, discount=discount)
-        self.mean, self.precision = simplify(mean), simplify(precision)
-        self.discount, self.outside = self.estimate.discount, boolean(outside, "outside")
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
-        if self.choose == "cover":
-            return self._cover(context, k, eligible)
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        room = Room(eligible, context.shape[0], k, rules)
+        if self._covers(room.size):
+            return self._cover(context, k, eligible, randomness, rules)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
-        candidates = list_candidates(eligible, len(estimate))
         if self.draws == "one":
-            drawn = self._draw(context, estimate, 1)[:, 0]
-            arms = self._best(drawn, candidates, k)
+            drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]
+            arms = fill(room, drawn, randomness)
         else:
-            arms, drawn = self._fill_slots(self._draw(context, estimate, k), candidates)
+            by_slot = self._draw(context, estimate, room.size, randomness.generator)
+            arms, drawn = _fill_slots(room, by_slot, randomness)
         return assemble(context, arms, drawn, drawn - estimate)
 
-    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:
-        """Draw utilities from the belief with its standard deviations scaled: n x draws."""
-        return u[:, None] + self.scale * (self.estimate.draw(context, u, draws, self._generator) - u[:, None])
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return self.scale > 0.0
 
-    def _fill_slots(self, by_slot: Floats, left: Integers) -> tuple[Integers, Floats]:
-        """Return the best arm left in each draw, a column of `by_slot`; and the draw by which each was chosen."""
-        n, k = by_slot.shape
-        arms, drawn = np.empty(k, dtype=np.int64), np.empty(n)
-        for slot in range(k):
-            arms[slot : slot + 1] = self._best(by_slot[:, slot], left, 1)
-            drawn[arms[slot]] = by_slot[arms[slot], slot]
-            left = left[left != arms[slot]]
-        return arms, drawn
+    def _find_propensities(
+        self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
+    ) -> Propensities:
+        if self.choose == "cover":
+            return self._simulate(context, k, eligible, draws, generator, None)
+        estimate, n = self._score(context)[0], context.shape[0]
+        count = count_best if self.draws == "one" else count_slots
+        arms = Room(eligible, n, k).list_open()
+        return count(lambda size: self._draw(context, estimate, size, generator), arms, n, k, draws, generator)
+
+    def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
+        """Draw utilities from the belief with its standard deviations scaled: n x draws."""
+        drawn = self._draw_belief(context, u, draws, generator)
+        drawn -= u[:, None]
+        drawn *= self.scale
+        drawn += u[:, None]
+        return drawn
+
+
+def _fill_slots(room: Room, by_slot: Floats, randomness: Randomness) -> tuple[Integers, Floats]:
+    """Fill slot after slot with the best arm of a draw, a column of `by_slot`; return arms and what was drawn for them.
+
+    Arms to include have the first slots, but stand where their draws put them.
+    """
+    drawn = by_slot[:, 0].copy()
+    for slot in range(room.size):
+        if slot == len(room.arms):
+            room.take(int(best(by_slot[:, slot], room.list_open(), 1, randomness)[0]))
+        drawn[room.arms[slot]] = by_slot[room.arms[slot], slot]
+    return room.arms if room.rules is None else sort_by_score(room.arms, drawn), drawn

@@ -6,10 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import integer, one_of
-from preselect.context import Context, Floats, Mask
+from preselect.context import Context, Floats, Integers, Mask
+from preselect.decision import Decision
 from preselect.kernels import history
+from preselect.outcomes import Outcome
+from preselect.policies.choices import Choice, assemble, fill
 from preselect.policies.estimators import WholeHistory, simplify
-from preselect.policies.policy import Choice, LinearPolicy, Part, assemble, list_candidates
+from preselect.policies.linear_policy import LinearPolicy
+from preselect.policies.part import Part
+from preselect.randomness import Randomness
+from preselect.rules import Room, Rules
 from preselect.scaling import Change
 
 _TAILS = 5.0  # degrees of freedom of the proposals
@@ -73,36 +79,43 @@ class TSMNL(LinearPolicy):
         seed: int | None = None,
     ) -> None:
         super().__init__(d=d, seed=seed)
-        self.steps = integer(steps, "steps", 1)
+        self.steps = integer(steps, "steps", 1, 1_000_000)
         self.choose = one_of(choose, "choose", ("best", "cover"))
         self.estimate = WholeHistory(self.d, mean=mean, precision=precision, every=every)
         self.mean, self.precision, self.every = simplify(mean), simplify(precision), self.estimate.every
         self.draw = self.estimate.theta.copy()
 
-    def _choose(self, context: Context, k: int, eligible: Mask) -> Choice:
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         if self.choose == "cover":
-            return self._cover(context, k, eligible)
+            return self._cover(context, k, eligible, randomness, rules)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
-        drawn = self._draw(context, estimate, 1)[:, 0]
-        arms = self._best(drawn, list_candidates(eligible, len(estimate)), k)
+        drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]
+        arms = fill(Room(eligible, len(estimate), k, rules), drawn, randomness)
         return assemble(context, arms, drawn, drawn - estimate)
+
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return True
 
     def transform(self, change: Change) -> None:
         super().transform(change)
         self.draw[:] = change.map_weights(self.draw)
 
-    def _draw(self, context: Context, u: Floats, draws: int) -> Floats:  # noqa: ARG002
+    def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:  # noqa: ARG002
         """Draw utilities from the posterior: n x draws."""
-        return context.utilities(self._draw_theta(draws))
+        return context.utilities(self._draw_theta(draws, generator, self.draw.copy()))
 
-    def _draw_theta(self, draws: int) -> Floats:
-        """Draw theta from the posterior, once for each row returned."""
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
+        super()._learn(decision, ranking, outcome)
+        self._draw_theta(1, np.random.default_rng((self._root, self._outcomes)), self.draw)
+
+    def _draw_theta(self, draws: int, generator: np.random.Generator, start: Floats) -> Floats:
+        """Draw theta from the posterior, once for each row returned; the chain begins at `start` and moves it."""
         steps, belief = draws * self.steps, self.estimate
-        normal = belief.draw_deviations(steps, self._generator)
-        proposals = belief.theta + normal * np.sqrt(_TAILS / self._generator.chisquare(_TAILS, (steps, 1)))
-        chances = np.log(self._generator.random(steps))
+        normal = belief.draw_deviations(steps, generator)
+        proposals = belief.theta + normal * np.sqrt(_TAILS / generator.chisquare(_TAILS, (steps, 1)))
+        chances = np.log(generator.random(steps))
         drawn = np.empty((draws, self.d))
         history.metropolis(
-            *belief.history.arguments(), belief.base, belief.block, _TAILS, proposals, chances, self.draw, drawn
+            *belief.history.arguments(), belief.base, belief.block, _TAILS, proposals, chances, start, drawn
         )
         return drawn

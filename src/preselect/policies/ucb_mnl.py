@@ -8,7 +8,8 @@ from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gram, WholeHistory, update
-from preselect.policies.policy import LinearPolicy, Part, Width
+from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.part import Part
 from preselect.scaling import Change
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from preselect.context import Context, Floats, Integers
+from preselect.context import Context, Floats, Integers, Mask
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
 from preselect.policies.policy import Policy
+from preselect.policies.propensities import Propensities, share_evenly
 
 
 class Random(Policy):
@@ -27,6 +28,7 @@ class Random(Policy):
     """
 
     source = "baseline"
+    learns_ties = True  # as from everything: nothing
 
     def __init__(self, *, d: int | None = None, seed: int | None = None) -> None:
         super().__init__(d=d, seed=seed)
@@ -34,6 +36,22 @@ class Random(Policy):
     def _score(self, context: Context) -> tuple[Floats, Floats]:
         context.require_finite()
         return np.zeros(context.shape[0]), np.zeros(context.shape[0])
+
+    def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
+        return True
+
+    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
+        return True
+
+    def _find_propensities(
+        self,
+        context: Context,
+        k: int,
+        eligible: Mask,
+        draws: int,  # noqa: ARG002
+        generator: np.random.Generator,  # noqa: ARG002
+    ) -> Propensities:
+        return share_evenly(eligible, context.shape[0], k)
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
         pass

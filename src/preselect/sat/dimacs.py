@@ -94,7 +94,7 @@ class Formula:
         return (literals[start:end] for start, end in pairwise(bounds))
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have as many variables and the same clauses in the same order."""
+        """Whether both have the same number of variables, and the same clauses in the same order."""
         if not isinstance(other, Formula):
             return NotImplemented
         same_shape = self.variables == other.variables and np.array_equal(self.starts, other.starts)

@@ -194,7 +194,7 @@ def _run_instance(
         formula = read_formula(path)
     except InputError as error:
         return path, error
-    solve(formula, steps=1)  # compile, or load what was compiled, before time is measured
+    solve(formula, steps=1)  # compile, or load compiled code, before time is measured
     lines = []
     for i, parameters in parametrizations.items():
         own_seed = np.random.SeedSequence((seed, zlib.crc32(path.name.encode()), i)).generate_state(1)[0]

@@ -46,7 +46,7 @@ _STYLES: dict[str, tuple[str, Any]] = {
 _SPARE_STYLES = [(PURPLE, "-"), (SKY_BLUE, "--"), (BLACK, "-."), (_WINE, ":"), (BLUE, ":")]
 _BASELINE_STYLES = [(GREY, (0, (1, 1))), (GREY, (0, (3, 1, 1, 1))), (GREY, (0, (6, 2)))]
 _MAX_NAME = 60
-_CHARACTERS = 13  # of a legend, per inch
+_CHARACTERS = 13  # of a legend that fit into an inch
 
 
 def write_figures(results: Results) -> list[Path]:

@@ -1,12 +1,14 @@
 """What people read of a study: tables for the terminal, and one self-contained HTML page with everything."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from preselect.named.tables import write_count
 from preselect.reports.html import Cell, render, write_page
 from preselect.study.figures import name_figure, write_figures
 from preselect.study.plan import Plan, Setting
@@ -35,10 +37,25 @@ def write_report(results: Results) -> Path:
         manifest=results.manifest,
         about=plan.describe(results.find_data(plan.settings[0]).rounds),
         ratios={name: lay_out_ratios(plan, values) for name, values in results.compute_ratios().items()},
+        winners=[_name_winners(results, measure) for measure in plan.measures],
         sections=[_make_section(results, measure) for measure in plan.measures],
         costs=_tabulate_costs(results),
     )
     return write_page(results.folder / "report.html", page)
+
+
+def _name_winners(results: Results, measure: str) -> str:
+    """Say which policies have the smallest mean, and in how many settings."""
+    means: dict[Setting, dict[str, float]] = {}
+    for (setting, policy), summary in results.summarise(measure).items():
+        means.setdefault(setting, {})[policy] = summary.mean
+    counts = Counter(min(of_policy, key=lambda policy: of_policy[policy]) for of_policy in means.values()).most_common()
+    if not counts:
+        return "Nothing has been computed yet."
+    (first, most), *others = counts
+    where = f" in {most} of {len(means)} settings" if len(means) > 1 else ""
+    listed = "".join(f", {policy} in {count}" for policy, count in others)
+    return f"{results.plan.measures[measure].title}: {first} has the smallest mean{where}{listed}."
 
 
 def _make_section(results: Results, measure: str) -> dict[str, Any]:
@@ -117,13 +134,9 @@ def _explain_limits(found: list[PairedComparison]) -> str:
     least = find_least_p(repetitions, pairs)
     if least < _LEAST_PRINTED:
         return ""
-    numbers = f"{_count(repetitions, 'repetition')} and {_count(pairs, 'comparison')}"
+    numbers = f"{write_count(repetitions, 'repetition')} and {write_count(pairs, 'comparison')}"
     hidden = any(math.isnan(one.p_mean) for one in found)
     return f"With {numbers} no p can be below {_format_p(least)}{', so none is shown' if hidden else ''}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _tabulate_costs(results: Results) -> _Table:

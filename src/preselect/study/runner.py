@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from preselect.clusters import connect
 from preselect.context import Floats
 from preselect.environments import Environment
 from preselect.errors import PreselectError, RunError
@@ -24,7 +25,7 @@ from preselect.study.results import Results, Task, space_checkpoints, write_tabl
 _ROUNDS_AT_A_TIME = 256
 
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
-_Job: TypeAlias = tuple[Task, int]  # with the rounds of a repetition
+_Job: TypeAlias = tuple[Task, int]  # a task, and the rounds of a repetition
 _Block: TypeAlias = tuple[Task, _Arrays]
 
 
@@ -71,7 +72,7 @@ def _ignore(done: int, total: int, task: Task | None) -> None:
 def _run_block(job: _Job) -> _Block:
     """Play the repetitions of a block. The result depends on the task alone and is the same wherever it runs."""
     task, rounds = job
-    _repeat(task, task.first, 2)  # compile, or load what was compiled, before time is measured
+    _repeat(task, task.first, 2)  # compile, or load compiled code, before time is measured
     repetitions = [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
     return task, {name: np.array([one[name] for one in repetitions]) for name in repetitions[0]}
 
@@ -174,7 +175,7 @@ def _exit_with(parent: int) -> None:
 
 
 def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
-    distributed, client = _connect(address)
+    distributed, client = connect(address)
     with client:
         futures = client.map(_run_block, jobs, pure=False)
         try:
@@ -184,16 +185,3 @@ def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
             raise RunError(f"the Dask cluster could not finish a block: {error}") from None
         finally:
             client.cancel(futures)
-
-
-def _connect(address: str) -> tuple[Any, Any]:
-    """Return the module `distributed` and a client of the scheduler at an address."""
-    try:
-        import distributed as dask
-    except ImportError:
-        raise RunError("a cluster needs Dask; run pip install '.[dask]' in a checkout of preselect") from None
-    distributed: Any = dask
-    try:
-        return distributed, distributed.Client(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot reach a Dask scheduler at {address!r}: {str(error) or type(error).__name__}") from None

@@ -61,7 +61,7 @@ class SyntheticSetting(NamedTuple):
 
 @dataclass(frozen=True)
 class SyntheticPlan(Plan):
-    """The paper's first study: n arms with d features, fresh in every round, of which k are chosen.
+    """The paper's first study: n arms with d features, drawn afresh in every round; k of them are chosen.
 
     Parameters
     ----------

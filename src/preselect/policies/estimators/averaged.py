@@ -24,14 +24,12 @@ class AveragedSGD(Estimator):
     theta_hat: Floats
     theta_bar: Floats
 
-    def __init__(
-        self, d: int, *, gamma_1: float, alpha: float, theta_0: ArrayLike | None, generator: np.random.Generator
-    ) -> None:
+    def __init__(self, d: int, *, gamma_1: float, alpha: float, theta_0: ArrayLike | None, seed: int | None) -> None:
         super().__init__(d)
         self.gamma_1 = number(gamma_1, "gamma_1", above=0.0)
         self.alpha = number(alpha, "alpha", above=0.5, below=1.0)
         # Algorithm 1, lines 1 and 2
-        self.theta_hat[:] = generator.random(d) if theta_0 is None else spread(theta_0, "theta_0", d)
+        self.theta_hat[:] = np.random.default_rng(seed).random(d) if theta_0 is None else spread(theta_0, "theta_0", d)
         self.theta_bar[:] = self.theta_hat
 
     def _name_views(self) -> None:
@@ -69,9 +67,9 @@ class Sandwich(AveragedSGD):
         gamma_1: float,
         alpha: float,
         theta_0: ArrayLike | None,
-        generator: np.random.Generator,
+        seed: int | None,
     ) -> None:
-        super().__init__(d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, generator=generator)
+        super().__init__(d, gamma_1=gamma_1, alpha=alpha, theta_0=theta_0, seed=seed)
         self.ridge = ridge
         np.fill_diagonal(self.A, ridge)
         np.fill_diagonal(self.P, 1.0 / ridge)
@@ -81,6 +79,11 @@ class Sandwich(AveragedSGD):
         if self.d > 2 * (len(rows) - 1):
             status = averaging.update_sandwich(rows, ranking, step, t, self.block)
         return averaging.recompute_sandwich(rows, ranking, step, t, self.block) if status == IMPRECISE else status
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of theta_bar."""
+        return self.Sigma
 
     def transform(self, change: Change, t: int) -> None:
         """Express iterates and covariance in joint features that have changed; the ridge stays."""

@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from preselect.arguments import number
-from preselect.context import Floats, Integers, as_floats, require_finite
+from preselect.arguments import as_floats, number, require_finite
+from preselect.context import Floats, Integers
 from preselect.errors import InputError
 from preselect.kernels.types import OK
 from preselect.outcomes import Outcome
-from preselect.policies.persistence import restore_in_place, widen_arrays
+from preselect.policies.persistence import make_block, restore_in_place, widen_arrays
 from preselect.scaling import Change
 
 _LEAST_ROUNDS_BETWEEN_REFRESHES = 256
 
 
 class Estimator:
-    """An estimate of theta, and whatever else it takes to update it after each outcome.
+    """An estimate of theta, and everything needed to update it after each outcome.
 
     A subclass names its arrays in `_vectors` (d numbers) and `_matrices` (d x d) and says in `learn` what an outcome
     changes. The arrays are views of one block, because the kernels take the block whole. A copy, deep or unpickled,
@@ -33,7 +33,7 @@ class Estimator:
 
     def __init__(self, d: int) -> None:
         self.d = d
-        self.block = np.zeros((len(self._vectors) + len(self._matrices) * d, d))
+        self.block = make_block(len(self._vectors) + len(self._matrices) * d, d)
         self.refresh_every = max(_LEAST_ROUNDS_BETWEEN_REFRESHES, d)
         self._name_views()
 
@@ -67,6 +67,34 @@ class Estimator:
         """
         raise NotImplementedError
 
+    def focus(self, rows: Floats, ids: Integers) -> tuple[Estimator, Floats]:  # noqa: ARG002
+        """Return the estimator that learns from an outcome of these arms, and their rows as it takes them."""
+        return self, rows
+
+    def forget(self, places: Integers, fresh: Estimator) -> None:
+        """Let what is known about some features return to what a fresh estimator knows."""
+        for name in self._vectors:
+            getattr(self, name)[places] = getattr(fresh, name)[places]
+        for name in self._matrices:
+            ours, theirs = getattr(self, name), getattr(fresh, name)
+            ours[places], ours[:, places] = theirs[places], theirs[:, places]
+        self.refresh()
+
+    @property
+    def covariance(self) -> Any:
+        """The covariance of theta; None if the estimator has none."""
+        return None
+
+    def weigh(self, rows: Floats, ids: Integers) -> Floats:  # noqa: ARG002
+        """Return what each joint feature of these arms adds to their utilities, in the shape of the rows."""
+        weighed: Floats = rows * self.theta
+        return weighed
+
+    def covary(self, rows: Floats, ids: Integers) -> Floats | None:  # noqa: ARG002
+        """Return the covariance of the utilities of these arms, k x k; None if there is none."""
+        Sigma = self.covariance
+        return None if Sigma is None else rows @ Sigma @ rows.T
+
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
         """Express what has been learnt in joint features that have changed; t counts the outcomes learnt.
 
@@ -96,7 +124,7 @@ def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None
 
 
 def update_by_race(estimate: Estimator, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
-    """Let an estimator learn from outcome t, which may be without a winner and say how long it took."""
+    """Let an estimator learn from outcome t, which may have no winner and may have a time."""
     _settle(estimate, estimate.learn_race(rows, ranking, outcome, t), rows, t)
 
 

@@ -15,7 +15,7 @@ from preselect.policies.estimators.estimator import Estimator, spread
 from preselect.scaling import Change
 
 _LEAST_PRECISION = 1e-300
-_JITTER = 1e-12  # of a variance; far more than rounding, far less than matters
+_JITTER = 1e-12  # as a share of a variance: far more than rounding, far less than matters
 
 
 class Gaussian(Estimator):
@@ -30,17 +30,31 @@ class Gaussian(Estimator):
         self.prior = np.stack((spread(mean, "mean", d), spread(precision, "precision", d, above=0.0)))
         if self.prior[1].min() < _LEAST_PRECISION:
             raise InputError(
-                f"precision goes down to {self.prior[1].min():.3g}, of which the inverse, a variance, overflows; "
+                f"precision goes down to {self.prior[1].min():.3g}, so its inverse, a variance, overflows; "
                 f"use at least {_LEAST_PRECISION:g}"
             )
         self.theta[:] = self.prior[0]
         np.fill_diagonal(self.A, self.prior[1])
         np.fill_diagonal(self.P, 1.0 / self.prior[1])
 
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of theta."""
+        return self.P
+
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
         """Express the evidence in joint features that have changed; the prior stays."""
         self.theta[:], self.A[:] = self._map_belief(change, self.theta, self.A)
         self.refresh()
+
+    def forget(self, places: Integers, fresh: Estimator) -> None:
+        """Let the belief about some features return to the prior; that about all others stays as it is."""
+        P = self.P.copy()
+        P[places] = P[:, places] = 0.0
+        P[places, places] = 1.0 / self.prior[1][places]
+        super().forget(places, fresh)
+        self.P[:] = P
+        _invert(P, self.A)
 
     def _map_belief(self, change: Change, theta: Floats, A: Floats) -> tuple[Floats, Floats]:
         """Return theta and A in joint features that have changed by L, with the prior N(mean, 1 / Λ) that there was.
@@ -64,14 +78,15 @@ class Gaussian(Estimator):
         deviations = self._draw_few(context, len(u), draws, generator) if len(u) < self.d else None
         if deviations is None:
             deviations = context.utilities(self.draw_deviations(draws, generator))
-        return u[:, None] + deviations
+        deviations += u[:, None]  # in place, because fresh memory costs more than the sum
+        return deviations
 
     def draw_deviations(self, draws: int, generator: np.random.Generator) -> Floats:
         """Draw theta from the belief, less its mean: draws x d."""
         try:
             root = np.linalg.cholesky(self.P)
         except np.linalg.LinAlgError:
-            root = _find_root(self.P)
+            root = find_root(self.P)
         return generator.standard_normal((draws, self.d)) @ root.T
 
     def _draw_few(self, context: Context, n: int, draws: int, generator: np.random.Generator) -> Floats | None:
@@ -80,7 +95,7 @@ class Gaussian(Estimator):
             covariance = context.covariance(self.P)
         if not np.isfinite(covariance).all():
             return None
-        return _find_root(covariance) @ generator.standard_normal((n, draws))
+        return find_root(covariance) @ generator.standard_normal((n, draws))
 
 
 class Gram(Estimator):
@@ -127,7 +142,7 @@ def _invert(A: Floats, P: Floats) -> None:
     P[:] = 0.5 * (inverse + inverse.T)
 
 
-def _find_root(S: Floats) -> Floats:
+def find_root(S: Floats) -> Floats:
     """Return a matrix R with RR' = S, for S positive semidefinite up to rounding: arms may be equal, or zero.
 
     S is scaled to a diagonal of ones, so that small entries matter as much as large ones, and those get a little more:

@@ -13,6 +13,7 @@ from preselect.kernels import history, learning
 from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK
 from preselect.outcomes import Outcome
 from preselect.policies import race_times
+from preselect.policies.estimators.estimator import Estimator
 from preselect.policies.estimators.gaussian import Gaussian
 from preselect.policies.estimators.history import NO_OFFSETS, History
 from preselect.policies.persistence import restore_in_place, widen_arrays
@@ -20,7 +21,7 @@ from preselect.scaling import Change
 
 _MOST_FEATURES = 256  # with more, no outcomes are kept: a fit would cost more than all steps between two of them
 _MOST_OUTCOMES = 256  # how many outcomes are kept
-_MOST_NUMBERS = 1_000_000  # the same, in numbers of their rows
+_MOST_NUMBERS = 1_000_000  # how many rows these outcomes may have together
 _LEAST_INTERVAL = 4  # outcomes between fits
 _SQUARE = 64  # with many features there are d^2 / 64 of them, because a fit costs O(d^3)
 _GROWTH = 3  # and never less than a third of the outcomes so far
@@ -45,7 +46,7 @@ class OnlineNewton(Gaussian):
     def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float) -> None:
         super().__init__(d, mean=mean, precision=precision)
         self.discount = number(discount, "discount", above=0.0, most=1.0)
-        self.pace = np.zeros(5)  # of the races whose time is known: see race_times.watch
+        self.pace = np.zeros(5)  # sums over the races whose time is known: see race_times.watch
         self.base = self.block[: 1 + d].copy()  # theta and A before the outcomes that are kept
         self._is_fitted = d <= _MOST_FEATURES
         self.recent, self._latest = History(d), History(d)
@@ -134,6 +135,20 @@ class OnlineNewton(Gaussian):
         self.recent.transform(change)
         self.theta[:] = change.map_weights(self.theta)
         return self._fit(t, _FINE)
+
+    def forget(self, places: Integers, fresh: Estimator) -> None:
+        """Let the belief about some features return to the prior; it is the new base, and outcomes are dropped."""
+        super().forget(places, fresh)
+        self.base[0], self.base[1:] = self.theta, self.A
+        self.recent.clear()
+        self.fits[:] = 0, self._interval(0)
+
+    def adopt(self, block: Floats, outcomes: int) -> None:
+        """Believe what was fitted to this many outcomes elsewhere: theta, A and P. It is the base for what follows."""
+        self.block[:] = block
+        self.base[:] = block[: 1 + self.d]
+        self.recent.clear()
+        self.fits[:] = 0, self._interval(outcomes)
 
     def refresh(self) -> None:
         """Recompute P from A, unless fits do."""

@@ -1,0 +1,350 @@
+"""A decision about named arms: all that learning needs, wherever and whenever the outcome is learnt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from preselect.arguments import show
+from preselect.decision import list_values, read_json, read_values, refuse_damage
+from preselect.errors import InputError
+
+_FORMAT = "preselect decision, 1"
+_MOST = 2**256 - 1  # the largest seed, and the largest count
+
+
+class NamedDecision:
+    """The chosen arms by name, best first, with what was known about them and about the round, before any scaling.
+
+    A frozen value. It can wait in a queue or a database as JSON, and any preselector that knows its arms and features
+    can learn from it, even if its arms joined in another order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The chosen arms, best first.
+    bounds : array of 2 k numbers
+        The k scores, then the k widths.
+    context : array of numbers
+        The features of the round, as they were given; NaN for those that were not known.
+    features : array of k x m numbers or None
+        The features of the arms, as they were given. None in records of earlier versions: then they are those that the
+        arms of these names have.
+    labels : pair of tuples of str
+        The names of the features of the context, and of those of the arms.
+    round : int
+        Number of the decision, counted from 1.
+    seed : int or None
+        The seed of what was left to chance; None in records of earlier versions.
+    version : int
+        With which state the arms were chosen: how many changes the preselector had seen.
+    included : tuple of str, default ()
+        The arms that had to be chosen.
+    propensities : tuple of float, optional
+        The probability that each of the arms had to be chosen, if that was asked for and chance decided.
+    departures : int, optional
+        How many arms had left by then: an arm that joined later is a different one, even under the same name. None in
+        records that do not say; then arms are known by their names alone.
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_context",
+        "_departures",
+        "_features",
+        "_included",
+        "_labels",
+        "_names",
+        "_propensities",
+        "_round",
+        "_seed",
+        "_version",
+    )
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        bounds: NDArray[np.float64],
+        context: NDArray[np.float64],
+        features: NDArray[np.float64] | None,
+        labels: tuple[tuple[str, ...], tuple[str, ...]],
+        round: int,
+        seed: int | None,
+        version: int,
+        included: tuple[str, ...] = (),
+        propensities: tuple[float, ...] | None = None,
+        departures: int | None = None,
+    ) -> None:
+        if not (_are_names(names) and isinstance(labels, tuple) and len(labels) == 2 and all(map(_are_names, labels))):
+            raise InputError(f"a decision has tuples of distinct names, not {show(names)} and labels {show(labels)}")
+        (c, m), k = map(len, labels), len(names)
+        fits = {
+            "bounds": _is_array(bounds, 2 * k),
+            "context": _is_array(context, c),
+            "features": features is None or _is_array(features, k, m),
+            "included": _are_names(included) and set(included) <= set(names),
+            "propensities": propensities is None or _are_chances(propensities, k),
+            "round, seed or version": all(map(_is_count, (round, version, _or_zero(seed), _or_zero(departures)))),
+        }
+        if not all(fits.values()):
+            wrong = next(part for part, fit in fits.items() if not fit)
+            raise InputError(
+                f"the {wrong} of the decision cannot be right; let select, choose or from_json make decisions"
+            )
+        self._set(names, bounds, context, features, labels, round, seed, version, included, propensities, departures)
+
+    def _set(
+        self,
+        names: tuple[str, ...],
+        bounds: NDArray[np.float64],
+        context: NDArray[np.float64],
+        features: NDArray[np.float64] | None,
+        labels: tuple[tuple[str, ...], tuple[str, ...]],
+        round: int,
+        seed: int | None,
+        version: int,
+        included: tuple[str, ...],
+        propensities: tuple[float, ...] | None,
+        departures: int | None,
+    ) -> None:
+        for array in (bounds, context, features):
+            if array is not None:
+                array.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
+        self._names, self._bounds, self._context, self._features = names, bounds, context, features
+        self._labels, self._round, self._seed, self._version = labels, round, seed, version
+        self._included, self._propensities, self._departures = included, propensities, departures
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen arms, best first."""
+        return self._names
+
+    @property
+    def arms(self) -> NDArray[np.int64]:
+        """The places in the set, from 0 to k - 1: what an outcome such as Winner(0) counts by."""
+        return np.arange(len(self._names))
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """What the policy ranked the arms by: log-utilities, with the widths added. A leader has the largest."""
+        return self._bounds[: len(self._names)]
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """The part of each score that is there for exploration; `scores - widths` is the plain estimate.
+
+        Of a leader, it is that of the toughest challenger, whose width is by contrast with the leader.
+        """
+        return self._bounds[len(self._names) :]
+
+    @property
+    def context(self) -> NDArray[np.float64]:
+        """The features of the round, as they were given; NaN for those that were not known."""
+        return self._context
+
+    @property
+    def features(self) -> NDArray[np.float64] | None:
+        """The features of the arms, as they were given, k x m; None if the decision does not say."""
+        return self._features
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the features of the context, and of those of the arms."""
+        return self._labels
+
+    @property
+    def round(self) -> int:
+        """Number of the decision, counted from 1."""
+        return self._round
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of what was left to chance: with the same state and arguments it gives the same decision."""
+        return self._seed
+
+    @property
+    def version(self) -> int:
+        """With which state the arms were chosen: how many changes the preselector had seen."""
+        return self._version
+
+    @property
+    def included(self) -> tuple[str, ...]:
+        """The arms that had to be chosen."""
+        return self._included
+
+    @property
+    def propensities(self) -> tuple[float, ...] | None:
+        """The probability that each of the arms had to be chosen; None unless it was asked for and chance decided."""
+        return self._propensities
+
+    @property
+    def departures(self) -> int | None:
+        """How many arms had left when the decision was made; None if it does not say."""
+        return self._departures
+
+    def to_json(self) -> str:
+        """Return the decision as JSON, from which `from_json` makes it again, exact to the last bit."""
+        context, features = self._labels
+        known = None if self._features is None else list_values(self._features.T)
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "names": self._names,
+                "scores": list_values(self.scores),
+                "widths": list_values(self.widths),
+                "context": dict(zip(context, list_values(self._context), strict=True)),
+                "features": None if known is None else dict(zip(features, known, strict=True)),
+                "round": self._round,
+                "seed": self._seed,
+                "version": self._version,
+                **self._list_extras(),
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Make the decision that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The JSON text.
+        """
+        found = read_json(text, _FORMAT)
+        with refuse_damage():
+            return cls._read(found)
+
+    @classmethod
+    def _read(cls, found: Mapping[str, Any]) -> Self:
+        names, context, features = _read_names(found["names"]), found["context"], found["features"]
+        labels = _read_names(context), _read_names(features or ())
+        known = None
+        if features is not None:
+            known = np.ascontiguousarray(read_values(list(features.values())).reshape(len(labels[1]), len(names)).T)
+        bounds, seed = read_values([*found["scores"], *found["widths"]]), found["seed"]
+        return cls(
+            names,
+            bounds,
+            read_values(list(context.values())),
+            known,
+            labels,
+            int(found["round"]),
+            None if seed is None else int(seed),
+            int(found["version"]),
+            *_read_extras(found),
+        )
+
+    def to_record(self) -> tuple[dict[str, Any], bytes]:
+        """Return plain values and, exact to the last bit, the bytes of all numbers."""
+        values = {
+            "chosen": list(self._names),
+            "scores": self.scores.tolist(),
+            "widths": self.widths.tolist(),
+            "round": self._round,
+            "seed": self._seed,
+            "version": self._version,
+            "labels": [list(one) for one in self._labels],
+            **self._list_extras(),
+        }
+        known = np.empty(0) if self._features is None else self._features
+        parts = (self._bounds, known, self._context)
+        return values, b"".join(part.astype("<f8").tobytes() for part in parts)
+
+    @classmethod
+    def from_record(cls, values: Mapping[str, Any], numbers: bytes) -> Self:
+        """Make the decision that `to_record` returned; a KeyError, TypeError or ValueError if anything is missing.
+
+        Parameters
+        ----------
+        values : mapping
+            The plain values, by name. Those of earlier versions have `d`, and no seed.
+        numbers : bytes
+            Scores, widths, features of the arms and of the context; in earlier versions joint features between them.
+        """
+        found = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+        names, old = _read_names(values["chosen"]), "labels" not in values
+        k = len(names)
+        skipped = k * int(values["d"]) if old else 0
+        of_context = tuple(values.get("context") or ()) if old else _read_names(values["labels"][0])
+        m = values.get("features") if old else len(values["labels"][1])
+        bounds, rows, known, context = np.split(found, np.cumsum((2 * k, skipped, k * (m or 0))))
+        if old and m is None:  # the values of the context are in the text alone
+            context = read_values(list((values.get("context") or {}).values()))
+        of_arms = None if old else _read_names(values["labels"][1])
+        if len(rows) != skipped or len(known) != k * (m or 0) or len(context) != len(of_context):
+            raise ValueError("arms and numbers do not belong together")
+        features = None if m is None else known.reshape(k, m)
+        labels = of_context, of_arms or tuple(map(str, range(m or 0)))
+        counts = int(values["round"]), values.get("seed"), int(values.get("version", 0))
+        return cls(names, bounds, context, features, labels, *counts, *_read_extras(values))
+
+    def _list_extras(self) -> dict[str, Any]:
+        """Return what few decisions have."""
+        chances = self._propensities and list(self._propensities)
+        extras = {"included": list(self._included), "propensities": chances, "departures": self._departures}
+        return {name: value for name, value in extras.items() if value or value == 0}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedDecision) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self._names, self._round, self._seed, self._version))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self._bounds, self._context, self._features
+        counts = self._round, self._seed, self._version
+        extras = self._included, self._propensities, self._departures
+        return NamedDecision, (self._names, *arrays, self._labels, *counts, *extras)
+
+    def __repr__(self) -> str:
+        return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
+
+
+def make_named_decision(*parts: Any) -> NamedDecision:
+    """Make a decision of all that the constructor takes, known to fit together: one is made in every round."""
+    made = object.__new__(NamedDecision)
+    made._set(*parts)
+    return made
+
+
+def _read_names(names: Any) -> tuple[str, ...]:
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found) or len(set(found)) < len(found):
+        raise TypeError(f"{names!r:.60} are not distinct names")
+    return found
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, tuple) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+
+
+def _or_zero(value: Any) -> Any:
+    return 0 if value is None else value
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST
+
+
+def _is_array(values: Any, *shape: int) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == shape
+
+
+def _are_chances(values: Any, k: int) -> bool:
+    return (
+        isinstance(values, tuple)
+        and len(values) == k
+        and all(type(one) is float and 0.0 <= one <= 1.0 for one in values)
+    )
+
+
+def _read_extras(found: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[float, ...] | None, int | None]:
+    included, propensities = _read_names(found.get("included", ())), found.get("propensities")
+    chances = None if propensities is None else tuple(read_values(propensities).tolist())
+    departures = found.get("departures")
+    return included, chances, None if departures is None else int(departures)

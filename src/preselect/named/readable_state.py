@@ -1,0 +1,256 @@
+"""What can be read of a preselector: estimates and explanations by name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from preselect.arguments import distinct_names, integer, join_names, show
+from preselect.context import Floats, Integers, StructuredContext
+from preselect.errors import InputError
+from preselect.guard import serial
+from preselect.named.decision import NamedDecision
+from preselect.named.estimates import Estimates, FeatureWeight, make_estimate
+from preselect.named.explanations import ArmExplanation, Explanation, find_roles, name_contributions
+from preselect.named.feedback import Names
+from preselect.named.state import NamedState
+from preselect.named.terms import Groups, Limits
+from preselect.named.values import Values, arrange, read_context
+from preselect.policies.beliefs import Belief, believe, predict, weigh, weigh_features
+from preselect.rules import Rules
+
+
+class Propensity(NamedTuple):
+    """How likely an arm is to be in the set.
+
+    Parameters
+    ----------
+    probability : float
+        The probability of the arm to be in the set.
+    standard_error : float
+        Its standard error; 0 if it is exact.
+    """
+
+    probability: float
+    standard_error: float
+
+
+class ReadableState(NamedState):
+    """A base of Preselector: what it believes, and why it decided as it did."""
+
+    @serial
+    def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
+        """What is believed about every arm in a context now: utility, standard error, bounds, chance to win.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        among : iterable of str, optional
+            The arms that chances and standard errors compare with; all of them by default.
+
+        Returns
+        -------
+        Estimates
+            An Estimate for every name, and the chance that nobody wins; printed, it is a table.
+        """
+        names = self.arms if among is None else distinct_names(among, "among")
+        if not names:
+            raise InputError("there is nothing to compare: no arm was given")
+        compared = np.asarray(self._roster.locate(names), dtype=np.int64)
+        belief = believe(self.policy, self._show(read_context(context, self.context)), compared)
+        chances, nobody = predict(self.policy, belief.utilities[compared])
+        of = dict(zip(names, chances.tolist(), strict=True))
+        values = zip(self.arms, belief.utilities.tolist(), _list_errors(belief), strict=True)
+        found = {name: make_estimate(utility, error, of.get(name)) for name, utility, error in values}
+        return Estimates(found, nobody, tuple(names))
+
+    @serial
+    def feature_weights(self, context: Values | None = None) -> dict[str, FeatureWeight]:
+        """What is believed about the features that arms share, in a context now; empty if the policy has no weights.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        """
+        found = weigh_features(self.policy, self._joint.deviations(read_context(context, self.context)))
+        if found is None:
+            return {}
+        values = zip(self.features, found.utilities.tolist(), _list_errors(found), strict=True)
+        return {name: FeatureWeight(*one) for name, *one in values}
+
+    @serial
+    def explain(self, decision: NamedDecision) -> Explanation:
+        """Say why the arms of a decision were chosen, by what is known now: print it, or see `to_dict`.
+
+        Each arm has a role, a chance to win within the set, a utility with its standard error, and what every feature
+        adds to it.
+
+        Parameters
+        ----------
+        decision : NamedDecision
+            What `select` or `choose` returned.
+        """
+        context, features = self._read(decision)
+        slots = self._roster.find_chosen(decision.names, decision.departures)
+        known = self._joint.values[slots] if features is None else features
+        found = weigh(self.policy, self._joint.rows(slots, known, context), slots)
+        parts: list[dict[str, float]] | list[None] = [None] * len(slots)
+        if found is None:
+            belief = self._look_up(decision.names)
+        else:
+            belief, contributions = found
+            parts = name_contributions(self._fold(contributions), self.features, self.context, self.identity)
+        chances, nobody = predict(self.policy, belief.utilities)
+        values = zip(belief.utilities.tolist(), _list_errors(belief), chances.tolist(), strict=True)
+        described = zip(decision.names, self._find_roles(decision), values, parts, strict=True)
+        arms = tuple(ArmExplanation(name, role, make_estimate(*one), part) for name, role, one, part in described)
+        kind, changes = type(self.policy).__name__, self._count_changes(decision)
+        return Explanation(arms, nobody, kind, decision.round, changes)
+
+    @serial
+    def suggest(
+        self, decision: NamedDecision, many: int, *, seed: int = 0, eligible: Names | None = None
+    ) -> tuple[str, ...]:
+        """Name the arms that would teach most if they competed besides the chosen ones, the most instructive first.
+
+        They are those about which least is known in the context of the decision. Nothing changes; `learn` takes them
+        as `also`.
+
+        Parameters
+        ----------
+        decision : NamedDecision
+            What `select` or `choose` returned.
+        many : int
+            How many arms to name, at least 0; fewer are named if there are not so many.
+        seed : int, default 0
+            Decides between arms about which equally little is known.
+        eligible : iterable of str, optional
+            The arms to name some of; all by default. Those that were chosen are left out.
+        """
+        shown = self._show(self._read(decision)[0])
+        among = self.arms if eligible is None else distinct_names(eligible, "eligible")
+        places = self._roster.locate([name for name in among if name not in decision.names])
+        found = self.policy.suggest(shown, places, many, seed=seed)
+        return tuple(self._roster.names[place] for place in found)
+
+    @serial
+    def propensities(
+        self,
+        context: Values | None = None,
+        k: int | None = None,
+        *,
+        eligible: Names | None = None,
+        include: Names | None = None,
+        at_most: Limits | None = None,
+        budget: float | None = None,
+        groups: Groups | None = None,
+        draws: int = 1000,
+    ) -> dict[str, Propensity] | None:
+        """The probability of each arm to be in the set that `select` would choose now, over all seeds.
+
+        With these, logs can be used to evaluate other policies. None if nothing but ties is left to chance.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        k : int
+            How many arms to choose.
+        eligible : iterable of str, optional
+            The arms to choose from; all of them by default.
+        include : iterable of str, optional
+            Arms that have to be in the set.
+        at_most : mapping of str to int, optional
+            How many arms of a group may be in the set.
+        budget : float, optional
+            The most that the set may cost.
+        groups : mapping of str to str, optional
+            The groups of some arms in this round only.
+        draws : int, default 1000
+            How many sets to draw where the probabilities are not known: nearly always if there are rules.
+        """
+        shown = self._show(read_context(context, self.context))
+        k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
+        found = self.policy.propensities(shown, k, eligible=among, rules=rules, draws=draws)
+        if found is None:
+            return None
+        pairs = zip(found.probabilities.tolist(), found.standard_errors.tolist(), strict=True)
+        return {name: Propensity(*pair) for name, pair in zip(self.arms, pairs, strict=True)}
+
+    @serial
+    def scores(self, context: Values | None = None) -> dict[str, float]:
+        """What the policy would rank each arm by in a context now, by name: see `Policy.scores`.
+
+        Utilities with something for exploration added: good for ranking arms only. `estimates` are what to read.
+
+        Parameters
+        ----------
+        context : mapping, sequence or array, optional
+            The features of the round, as in `select`.
+        """
+        scores = self.policy.scores(self._show(read_context(context, self.context)))
+        return dict(zip(self.arms, scores.tolist(), strict=True))
+
+    def _show(self, context: Floats) -> StructuredContext:
+        """What the policy sees of all arms."""
+        return self._joint.show(context, None if self._roster.fills(self._joint.n_slots) else self._roster.slots)
+
+    def _read_rules(
+        self, k: int | None, eligible: Names | None, **rules: Any
+    ) -> tuple[int, list[int] | None, Rules | None]:
+        """What `select` is given about the set: k, the places of eligible arms in the roster, and rules."""
+        allowed = None if eligible is None else distinct_names(eligible, "eligible")
+        places = None if allowed is None else self._roster.locate(allowed)
+        if k is None:
+            raise InputError("say how many arms to choose, such as k=3")
+        every = self._roster.names if allowed is None else allowed
+        if (k := integer(k, "k", 1)) > len(every):
+            raise InputError(f"k={k} is too many; the arms to choose from are {join_names(every)}")
+        return k, places, self._terms.make_rules(self._roster, allowed, **rules)
+
+    def _read(self, decision: NamedDecision) -> tuple[Floats, Floats | None]:
+        """The values of the decision's context and of its arms' features, in the order that is used here."""
+        if not isinstance(decision, NamedDecision):
+            raise InputError(f"decision is {show(decision)}; give what select returned")
+        of_context, of_arms = decision.labels
+        context = arrange(decision.context, of_context, self.context, "context")
+        if (
+            decision.features is None or decision.seed is None
+        ):  # written by an earlier version, which did not name features
+            return context, decision.features
+        return context, arrange(decision.features, of_arms, self.features, "arms")
+
+    def _fold(self, contributions: Floats) -> Floats:
+        """Contributions as k x m x p: of the arm's features, and of its identity as one, by those of the context.
+
+        An arm's row is zero where the identities of other arms are.
+        """
+        k, m = len(contributions), len(self.features)
+        parts = contributions.reshape(k, -1, 1 + len(self.context))
+        own = parts[:, m:].sum(axis=1, keepdims=True)[:, : int(self.identity)]
+        return np.concatenate((parts[:, :m], own), axis=1)
+
+    def _look_up(self, names: tuple[str, ...]) -> Belief:
+        """What a policy that does not weigh features believes about a set."""
+        places: Integers = np.asarray(self._roster.locate(list(names)))
+        utilities, errors = believe(self.policy, self._show(np.full(len(self.context), np.nan)), places)
+        return Belief(utilities[places], None if errors is None else errors[places])
+
+    def _find_roles(self, decision: NamedDecision) -> list[str]:
+        explored = decision.seed is not None and self.policy.explores_with(decision.seed, decision.round)
+        return find_roles(
+            decision.scores - decision.widths, [name in decision.included for name in decision.names], explored
+        )
+
+    def _count_changes(self, decision: NamedDecision) -> int:
+        """How many changes the state has seen since the decision, apart from its being recorded."""
+        return self.version - decision.version - (self.policy.rounds >= decision.round)
+
+
+def _list_errors(belief: Belief) -> list[float | None]:
+    if belief.errors is None:
+        return [None] * len(belief.utilities)
+    return cast("list[float | None]", belief.errors.tolist())

@@ -1,0 +1,150 @@
+"""Groups and prices of named arms, and the rules that callers give about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
+
+from preselect.arguments import as_name, distinct_names, integer, join_names, number, show
+from preselect.errors import InputError
+from preselect.named.roster import Roster
+from preselect.rules import Rules
+
+Groups: TypeAlias = Mapping[str, str | None]  # the group of each arm; None for arms that belong to none
+Prices: TypeAlias = Mapping[str, float]
+Limits: TypeAlias = Mapping[str, int]  # how many arms of each group
+
+
+class Terms:
+    """The group and the price of each arm, if it has one.
+
+    Groups are remembered after their last arm has left, so that limits may still mention them.
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[str, str] = {}
+        self.prices: dict[str, float] = {}
+        self._known: dict[str, None] = {}
+
+    def set(self, name: str, group: str | None, price: float | None) -> None:
+        """Set group and price of an arm, which have been checked; None if it has none."""
+        self.groups.pop(name, None)
+        self.prices.pop(name, None)
+        if group is not None:
+            self.groups[name] = group
+            self._known[group] = None
+        if price is not None:
+            self.prices[name] = float(price)
+
+    def set_all(self, roster: Roster, groups: Groups | None, prices: Prices | None) -> None:
+        """Set groups and prices of arms by name."""
+        group_of, price_of = _as_mapping(groups, "groups"), _as_mapping(prices, "prices")
+        for name in (*group_of, *price_of):
+            roster.find(name)
+            check_terms(name, group_of.get(name), price_of.get(name))
+            self.set(name, group_of.get(name), price_of.get(name))
+
+    def make_rules(
+        self,
+        roster: Roster,
+        eligible: list[str] | None,
+        *,
+        include: Iterable[str] | None = None,
+        at_most: Limits | None = None,
+        groups: Groups | None = None,
+        budget: float | None = None,
+    ) -> Rules | None:
+        """Return the rules that a caller gives, by the places of arms in the roster; None if there are none.
+
+        Whether they can be obeyed is not checked here.
+        """
+        if all(given is None for given in (include, at_most, groups, budget)):
+            return None
+        if groups is not None and at_most is None:
+            raise InputError("groups is given without at_most, so it would have no effect; say how many of each group")
+        found: dict[str, Any] = {"names": roster.names}
+        if include is not None:
+            found["include"] = roster.locate(distinct_names(include, "include"))
+        if at_most is not None:
+            found |= self._list_groups(roster, _as_mapping(at_most, "at_most"), _as_mapping(groups, "groups"))
+        if budget is not None:
+            found["prices"] = self._list_prices(roster, eligible)
+            found["budget"] = number(budget, "budget", least=0.0)
+        return Rules(**found)
+
+    def _list_groups(self, roster: Roster, at_most: Limits, groups: Groups) -> dict[str, Any]:
+        for name, group in groups.items():
+            roster.find(name)
+            check_terms(name, group, None)
+        known = [*self._known, *{group for group in groups.values() if group is not None and group not in self._known}]
+        for group in at_most:
+            if group not in known:
+                raise InputError(f"at_most limits {show(group)}, but the groups of arms are {join_names(known)}")
+        limits = [integer(limit, f"at_most[{group!r:.40}]", 0) for group, limit in at_most.items()]
+        number_of: dict[str | None, int] = {group: place for place, group in enumerate(at_most)}
+        group_of: Groups = {**self.groups, **groups}
+        numbers = [number_of.get(group_of.get(name), -1) for name in roster.names]
+        return {"groups": numbers, "limits": limits, "group_names": list(at_most)}
+
+    def _list_prices(self, roster: Roster, eligible: list[str] | None) -> list[float]:
+        lacking = [name for name in (roster.names if eligible is None else eligible) if name not in self.prices]
+        if lacking:
+            raise InputError(
+                f"budget needs the price of every arm to choose from, and {join_names(lacking)} have none; "
+                "give them a price, or leave them out by eligible"
+            )
+        return [self.prices.get(name, math.nan) for name in roster.names]
+
+    def to_header(self) -> dict[str, Any]:
+        """Return what a state file keeps; nothing if there are neither groups nor prices."""
+        kept = {"groups": self.groups, "prices": self.prices, "known_groups": list(self._known)}
+        return {name: value for name, value in kept.items() if value}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], roster: Roster) -> Self:
+        """Make terms from what a state file keeps.
+
+        Parameters
+        ----------
+        header : mapping
+            The header of the file; once there were neither groups nor prices.
+        roster : Roster
+            The arms.
+        """
+        terms = cls()
+        terms._known = dict.fromkeys(distinct_names(header.get("known_groups", ()), "known_groups"))
+        terms.set_all(roster, header.get("groups"), header.get("prices"))
+        return terms
+
+
+def check_terms(name: str, group: str | None, price: float | None) -> None:
+    """Raise an InputError unless the group of an arm is a name and its price a number of at least 0."""
+    if group is not None:
+        as_name(group, f"the group of {name}")
+    if price is not None:
+        number(price, f"the price of {name}", least=0.0)
+
+
+def describe_rules(
+    include: Iterable[str] | None, at_most: Limits | None, budget: float | None, groups: Groups | None
+) -> dict[str, Any]:
+    """Return the rules that a caller gives as plain values, such as a journal can hold, without those left out."""
+    plain = {"include": include, "at_most": at_most, "budget": budget, "groups": groups}
+    return {name: _make_plain(value) for name, value in plain.items() if value is not None}
+
+
+def _make_plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value  # iterators read once
+
+
+def _as_mapping(value: Mapping[str, Any] | None, argument: str) -> Mapping[str, Any]:
+    """Return values by name; none of them if nothing is given."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        example = {"at_most": "{'sport': 2}", "groups": "{'a': 'sport'}", "prices": "{'a': 0.5}"}[argument]
+        raise InputError(f"{argument} is {show(value)}; give values by name, such as {example}")
+    return value
