@@ -2,10 +2,10 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: help demo test soak mutants coverage lint bench clean
+.PHONY: help demo test soak mutants coverage lint bench bench-serve clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 demo: $(VENV)/ready  ## a small synthetic study and a small learning race; about a minute
 	@$(RUN) examples/demo.py
@@ -29,7 +29,10 @@ lint: $(VENV)/ready  ## style and types
 	$(RUN) -m mypy
 
 bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run; fails if a target is missed
-	@missed=0; for name in rounds selecting starting saps racing; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
+	@missed=0; for name in rounds selecting blocks fit propensities starting saps racing after_races journal dashboard; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
+
+bench-serve: $(VENV)/ready  ## load on the service, with storage and without; fails if a request costs too much CPU
+	$(RUN) benchmarks/serve.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
