@@ -1,5 +1,7 @@
 """Somebody with a known taste for posters, who picks with the noise of a Plackett-Luce person."""
 
+import os
+import random
 import re
 import subprocess
 import sys
@@ -27,21 +29,30 @@ class Picker:
         self.utilities = dict(zip(arms, (SPREAD * worth / worth.std()).tolist(), strict=True))
 
     def pick(self, names):
-        """Return the one that is picked; None for none of them."""
-        u = np.array([*(self.utilities[name] for name in names), NONE])
-        place = int(np.argmax(u + self.generator.gumbel(size=len(u))))
-        return names[place] if place < len(names) else None
+        """Return the one that is picked, in whatever order they are shown; None for none of them."""
+        u = {**{name: self.utilities[name] for name in sorted(names)}, None: NONE}
+        noise = self.generator.gumbel(size=len(u))
+        return max(zip(u, np.array([*u.values()]) + noise, strict=True), key=lambda pair: pair[1])[0]
 
     def is_among_the_best(self, name, share=0.05):
         better = sum(one > self.utilities[name] for one in self.utilities.values())
         return better < share * len(self.utilities)
 
 
+# decisions are chosen by seeds that depend on their ids: the same ids make the same choices in every run
+def make_same_ids():
+    """Return what makes ids in place of `secrets.token_hex`."""
+    draw = random.Random(1)
+    return lambda n: draw.randbytes(n).hex()
+
+
 @contextmanager
 def open_demo():
-    """Start `preselect demo`, and give its address."""
-    command = [sys.executable, "-m", "preselect", "demo", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    """Start `preselect demo` with the same ids every time, and give its address."""
+    code = "import secrets, picker, preselect.cli as cli; secrets.token_hex = picker.make_same_ids(); cli.main()"
+    command = [sys.executable, "-c", code, "demo", "--no-browser"]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             yield re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
         finally:

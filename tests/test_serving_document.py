@@ -121,9 +121,13 @@ def test_keys(tmp_path):
 
 
 def test_a_copy_is_made_while_the_service_runs(served):
-    folder, _ = served
+    folder, url = served
+    put(f"{url}/v1/preselectors/copied", {"arms": ["a", "b", "c"]})
     (block,) = find_blocks("sh", "journal copy")
-    subprocess.run([sys.executable, "-m", *block.split()], cwd=folder, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-m", *block.split()], cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert "copied: 0 events" in done.stdout
     assert (folder / "backup.journal").stat().st_size > 0
 
 

@@ -29,6 +29,7 @@ from preselect.store import (
     copy_journals,
     decode_event,
     encode_event,
+    open_storage,
     read_preselector,
     verify,
 )
@@ -272,6 +273,11 @@ def test_events_come_back_from_their_rows():
     again = decode_event(encode_event(Decided.of(decision, **more), "main", 1.5))
     assert again.decision == decision
     assert again.context == {"size": None, "ratio": 4.0}
+
+
+def test_a_copy_of_no_journals_says_so(path, tmp_path):
+    with open_storage(path, write=True):
+        assert "has no journals yet: nothing was copied" in run("copy", path, tmp_path / "target.journal").stdout
 
 
 def test_copies_are_the_same_and_go_on(path, old, tmp_path):

@@ -161,8 +161,11 @@ def copy(source: str, target: str, names: tuple[str, ...]) -> None:
     FROM and TO are files, or URLs such as postgresql://user@host/database. Numbers and digests stay as they are, and
     every event is checked on the way. FROM may be in use; a copy that was interrupted is resumed.
     """
-    for name, events in store.copy_journals(source, target, list(names) or None).items():
+    copied = store.copy_journals(source, target, list(names) or None)
+    for name, events in copied.items():
         click.echo(f"{name}: {events} events")
+    if not copied:
+        click.echo(f"{source} has no journals yet: nothing was copied")
 
 
 journal.add_command(
