@@ -11,7 +11,6 @@ import pytest
 from commands import preselect
 from studies import compute
 
-from preselect.cli.study import _write_command
 from preselect.study import (
     AslibPlan,
     AslibSetting,
@@ -36,7 +35,7 @@ QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon"
 @pytest.fixture
 def no_report(monkeypatch):
     """No report is made, nor its figures, where they are not the point."""
-    monkeypatch.setattr("preselect.cli.study.write_report", lambda results: results.folder)
+    monkeypatch.setattr("preselect.cli.study.common.write_report", lambda results: results.folder)
 
 
 def test_help_teaches():
@@ -147,7 +146,7 @@ def test_figures_and_report_are_whole(tmp_path, monkeypatch):
     drawing = figures[1].read_text()
     monkeypatch.setattr("preselect.study.report.write_figures", lambda _: [])  # they are drawn
     assert "Compute it again" not in write_report(results).read_text()  # no command has been recorded
-    results.record_command(_write_command(plan, Path("out")))
+    results.record_command(plan.write_command(Path("out")))
     page = write_report(results).read_text()
     for policy in plan.policies:
         assert policy in page
@@ -156,7 +155,7 @@ def test_figures_and_report_are_whole(tmp_path, monkeypatch):
     assert page.index("has the smallest mean in") < page.index("data:image/png")
     assert "http" not in page.replace("http-equiv", "")
     assert "(8, 3, 2)" in page
-    assert _write_command(plan, Path("out")) in page.replace("&#39;", "'")
+    assert plan.write_command(Path("out")) in page.replace("&#39;", "'")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ def test_figures_and_report_are_whole(tmp_path, monkeypatch):
     ],
 )
 def test_the_command_that_computes_a_study_again(plan, command):
-    assert _write_command(plan, Path("out")) == command
+    assert plan.write_command(Path("out")) == command
 
 
 @pytest.mark.usefixtures("no_report")

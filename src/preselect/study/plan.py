@@ -10,9 +10,11 @@ data, extended, and computed again.
 import json
 import os
 import platform
+import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -161,6 +163,27 @@ class Plan(ABC):
             repetitions=max(self.repetitions, other.repetitions),
         )
 
+    def write_command(self, out: str | PathLike[str]) -> str:
+        """Return the command that computes the study again, ready to be pasted into a shell; empty if there is none.
+
+        Parameters
+        ----------
+        out : str or path
+            Folder for the results.
+        """
+        lines = self._write_arguments(["--out", str(out)])
+        return " &&\n".join(shlex.join(["preselect", "study", self.kind, *line]) for line in lines)
+
+    def _write_arguments(self, out: list[str]) -> list[list[str]]:  # noqa: ARG002
+        """Return the arguments of each command that is needed, `out` among them."""
+        return []
+
+    def _write_options(self, default: "Plan", names: dict[str, str]) -> list[str]:
+        """Write --policies and the options, by the name of the parameter, whose values are not the default."""
+        names = {"policies": "policies", **names, "repetitions": "reps", "seed": "seed"}
+        changed = [name for name in names if getattr(self, name) != getattr(default, name)]
+        return [part for name in changed for part in (f"--{names[name]}", _write_value(getattr(self, name)))]
+
     def as_json(self) -> dict[str, Any]:
         """Return all parameters as plain values."""
         return asdict(self)
@@ -176,6 +199,15 @@ class Plan(ABC):
             raise ResultsError(f"there is no study called {kind!r}; known are {', '.join(known)}")
         settings = tuple(known[kind].setting_type(*values) for values in parameters["settings"])
         return known[kind](**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
+
+
+def _write_value(value: object) -> str:
+    return write_list(value) if isinstance(value, tuple) else str(value)
+
+
+def write_list(values: Iterable[object]) -> str:
+    """Write values as options take them, with commas between."""
+    return ",".join(map(str, values))
 
 
 def _find_software() -> dict[str, str]:

@@ -9,8 +9,10 @@ import numpy as np
 
 from preselect.environments import Environment, RuntimeReplay, RuntimeTable, regret_baselines
 from preselect.errors import InputError
-from preselect.study.plan import Plan, SettingData
+from preselect.study.plan import Plan, SettingData, write_list
 from preselect.study.synthetic import REGRETS
+
+PAPERS_LAMBDA = 10.0  # for tables that do not come with the library
 
 
 class SapsSetting(NamedTuple):
@@ -92,6 +94,12 @@ class SapsPlan(Plan):
     def make_environment(self, setting: SapsSetting, seed: np.random.SeedSequence) -> Environment:  # noqa: ARG002
         """Return the rounds of one repetition."""
         return RuntimeReplay(_read_table(self.data), scale=self.scale, feedback=self.feedback, seed=seed)
+
+    def _write_arguments(self, out: list[str]) -> list[list[str]]:
+        default = SapsPlan() if self.data is None else SapsPlan(scale=PAPERS_LAMBDA)
+        choices = ["--k", write_list(k for (k,) in self.settings)] if self.settings != default.settings else []
+        names = {"data": "data", "feedback": "feedback", "scale": "lambda"}
+        return [[*choices, *self._write_options(default, names), *out]]
 
 
 def _read_table(folder: str | None) -> RuntimeTable:

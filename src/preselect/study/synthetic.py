@@ -130,3 +130,10 @@ class SyntheticPlan(Plan):
     def make_environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
         return VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed)
+
+    def _write_arguments(self, out: list[str]) -> list[list[str]]:
+        default = SyntheticPlan()
+        scenarios = [part for n, d, k in self.settings for part in ("--scenario", f"{n},{d},{k}")]
+        given = scenarios if self.settings != default.settings else []
+        names = {name: name for name in ("horizon", "feedback", "variation")}
+        return [[*given, *self._write_options(default, names), *out]]

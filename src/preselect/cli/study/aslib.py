@@ -1,0 +1,41 @@
+"""`preselect study aslib`: races replayed from ASlib scenarios."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from preselect.cli.study.common import add_common_options, carry_out, split_integers, split_policies
+from preselect.study import AslibPlan, AslibSetting
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="SCENARIO...", type=click.Path(path_type=Path))
+@click.option(
+    "--k", "choices", default="3", show_default=True, help="How many algorithms to race; several as in 2,3,5."
+)
+@click.option("--free-features", is_flag=True, help="Do not add the time for computing features to that of races.")
+@add_common_options("results/aslib", AslibPlan.policies, AslibPlan.repetitions)
+def aslib(
+    folders: tuple[Path, ...],
+    choices: str,
+    free_features: bool,
+    policies: tuple[str, ...],
+    reps: int,
+    seed: int,
+    **running: Any,
+) -> None:
+    """Replay races on ASlib scenarios, each a folder: instances in random order, the fastest algorithm wins.
+
+    Where none of the chosen algorithms solves an instance, there is no winner. Reported are the PAR10 of the race, the
+    resources that it takes on k cores, and how far it is above the virtual best solver, relative to the gap of the
+    single best solver and of the best fixed set of k, both chosen in hindsight.
+    """
+    plan = AslibPlan(
+        settings=tuple(AslibSetting(str(folder), k) for folder in folders for k in split_integers(choices, "--k")),
+        policies=split_policies(policies, AslibPlan.policies),
+        repetitions=reps,
+        charge=not free_features,
+        seed=seed,
+    )
+    carry_out(plan, **running)
