@@ -2,14 +2,14 @@
 
 import json
 
-from preselect import state
-from preselect.study import Results, run
+from preselect import state, study
+from preselect.study import Results
 
 
 def compute(folder, plan, **options):
     """Run a study in this process, unless the options say otherwise."""
     results = Results.create(folder, plan)
-    run(results, plan, **{"workers": 1, **options})
+    study.compute(results, plan, **{"workers": 1, **options})
     return results
 
 

@@ -111,7 +111,7 @@ def test_a_policy_of_ones_own_that_changed_or_is_away(tmp_path, monkeypatch):
     plan = replace(SMALL, repetitions=1, policies=("changing:Mine",))
     compute(tmp_path / "out", plan)
     code.write_text("import preselect\nclass Mine(preselect.Random): pass\n")
-    with pytest.raises(ResultsError, match="holds results of changing:Mine, whose code has changed since"):
+    with pytest.raises(ResultsError, match="holds results of changing:Mine, which has changed since"):
         compute(tmp_path / "out", plan)
     code.unlink()
     sys.modules.pop("changing")

@@ -35,7 +35,7 @@ QUICK = ["study", "synthetic", "--scenario", "8,3,2", "--reps", "2", "--horizon"
 @pytest.fixture
 def no_report(monkeypatch):
     """No report is made, nor its figures, where they are not the point."""
-    monkeypatch.setattr("preselect.cli.study.common.write_report", lambda results: results.folder)
+    monkeypatch.setattr("preselect.study.study.write_report", lambda results: results.folder)
 
 
 def test_help_teaches():
@@ -70,7 +70,7 @@ def test_a_study_and_its_table_again(tmp_path):
     assert preselect("study", "show", out).stdout == first.stdout
     shown = json.loads(preselect("study", "show", out, "--format", "json").stdout)
     assert shown["parameters"]["horizon"] == 50
-    assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm"}
+    assert {row["policy"] for row in shown["summary"]} == {"cppl", "max-theta", "epsilon-greedy", "mm", "newton"}
     assert {row["measure"] for row in shown["summary"]} == {"best_arm", "top_k"}
     assert [row["against"] for row in shown["paired"]][:3] == ["max-theta", "epsilon-greedy", "mm"]
 

@@ -25,6 +25,7 @@ _EXTRAS = {
     "jinja2": "study",
     "joblib": "study",
     "matplotlib": "study",
+    "pandas": "study",
     "yaml": "study",
     "distributed": "dask",
     "msgspec": "serve",

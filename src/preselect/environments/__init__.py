@@ -2,6 +2,7 @@
 
 from preselect.environments.aslib import Scenario, par10
 from preselect.environments.baselines import FixedSet, best_fixed_set, regret_baselines, single_best, virtual_best
+from preselect.environments.choices import ChoiceReplay, choice_baselines
 from preselect.environments.environment import Environment
 from preselect.environments.race_replay import RaceReplay
 from preselect.environments.regret import regrets
@@ -11,6 +12,7 @@ from preselect.environments.synthetic import VARIATIONS, Drifting, FixedArms, Mi
 
 __all__ = [
     "VARIATIONS",
+    "ChoiceReplay",
     "Drifting",
     "Environment",
     "FixedArms",
@@ -23,6 +25,7 @@ __all__ = [
     "Signed",
     "Synthetic",
     "best_fixed_set",
+    "choice_baselines",
     "par10",
     "regret_baselines",
     "regrets",

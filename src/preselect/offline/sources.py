@@ -1,4 +1,4 @@
-"""Logs from wherever they are: a table, a journal, or a file of PrefLib."""
+"""Logs from wherever they are: a table, a journal, a file of PrefLib, or one of the sushi data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from preselect.arguments import show
 from preselect.errors import InputError
 from preselect.logs import Logs, Problem, check, read
 from preselect.logs.columns import Source
+from preselect.logs.sushi import read_sushi
 from preselect.store import Journal, Round
 from preselect.store.events import NO_WINNER, RANKING, WINNER, Decided
 from preselect.store.rounds import pair_rounds
@@ -20,13 +21,14 @@ _SQLITE = b"SQLite format 3\x00"
 
 
 def read_logs(source: Source) -> Logs:
-    """Read logs from a table, from a journal of decisions and outcomes, or from a file of PrefLib.
+    """Read logs from a table, a journal of decisions and outcomes, or a file of PrefLib or of the sushi data.
 
     Parameters
     ----------
     source : path, open text file, mapping of columns, or data frame
         A CSV or Parquet file; a journal; a file of PrefLib (.soc, .soi, .toc, .toi), in which every voter is a round
-        that shows all alternatives; or a table in memory.
+        that shows all alternatives; rankings of the sushi data (.order), with the files beside them that describe
+        people and items; or a table in memory.
     """
     return read(_convert(source))
 
@@ -43,12 +45,14 @@ def check_logs(source: Source) -> list[Problem]:
 
 
 def _convert(source: Source) -> Source:
-    """Return a journal or a file of PrefLib as columns, anything else as it is."""
+    """Return a journal, a file of PrefLib or one of the sushi data as columns, anything else as it is."""
     if not isinstance(source, (str, PathLike)):
         return source
     path = Path(source)
     if path.suffix in _PREFLIB:
         return _read_preflib(path)
+    if path.suffix == ".order":
+        return read_sushi(path)
     with path.open("rb") as file:
         return _read_journal(path) if file.read(len(_SQLITE)) == _SQLITE else source
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import importlib
 import inspect
-import sys
-from pathlib import Path
 from typing import Any
 
 from preselect.arguments import show
 from preselect.errors import InputError
+from preselect.own_classes import check_parameters, digest_class, import_class, parse_call
 from preselect.policies.colstim import CoLSTIM
 from preselect.policies.cppl import CPPL
 from preselect.policies.epoch_greedy import EpochGreedy
@@ -55,15 +51,11 @@ def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
     >>> parse("cppl(omega=0.5)")
     (<class 'preselect.policies.cppl.CPPL'>, {'omega': 0.5})
     """
-    name, bracket, rest = _as_text(text).strip().partition("(")
-    parameters = _parse_parameters(text, rest) if bracket else {}
+    name, parameters = parse_call(_as_text(text), "policy")
     policy = _import(name) if ":" in name else POLICIES.get(name.lower())
     if policy is None:
         raise InputError(f"unknown policy {show(name)}; choose {', '.join(POLICIES)}, or your own as module:Class")
-    known = inspect.signature(policy).parameters
-    strange = [parameter for parameter in parameters if parameter not in known]
-    if strange:
-        raise InputError(f"{name} has no parameter {', '.join(strange)}; it has {', '.join(known)}")
+    check_parameters(name, policy, parameters)
     return policy, parameters
 
 
@@ -110,38 +102,18 @@ def _as_text(text: str) -> str:
     return text
 
 
-def _parse_parameters(text: str, inside: str) -> dict[str, Any]:
-    try:
-        call = ast.parse(f"f({inside}", mode="eval").body
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
-            raise ValueError
-        if any(keyword.arg is None for keyword in call.keywords):
-            raise ValueError
-        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # the last three: nested too deeply
-        raise InputError(f"cannot read the policy {show(text)}; write name or name(parameter=value, ...)") from None
-
-
 def digest_source(text: str) -> str:
     """Return a digest of the file in which your own policy is written; empty for the policies of this library.
 
     >>> digest_source("cppl(omega=0.5)")
     ''
     """
-    name = _as_text(text).partition("(")[0].strip()
-    file = inspect.getsourcefile(_import(name)) if ":" in name else None
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
+    name, _ = parse_call(_as_text(text), "policy")
+    return digest_class(_import(name)) if ":" in name else ""
 
 
 def _import(name: str) -> type[Policy]:
-    module, _, attribute = name.partition(":")
-    sys.path.insert(0, "")  # a module in the current folder, as with python -m
-    try:
-        policy = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # importing a module may raise anything
-        raise InputError(f"cannot import the policy {show(name)}: {type(error).__name__}: {error}") from None
-    finally:
-        sys.path.remove("")
+    policy = import_class(name, "policy")
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise InputError(f"{show(name)} is {show(policy)}, not a class derived from preselect.Policy")
     return policy

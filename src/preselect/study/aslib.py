@@ -12,7 +12,7 @@ from preselect.context import Floats
 from preselect.environments import Environment, RaceReplay, Scenario, best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
 from preselect.policies import registry
-from preselect.study.plan import Measure, Plan, SettingData, write_list
+from preselect.study.plan import Measure, Plan, SettingData, group_by_k
 
 _MEASURES = {
     "par10": Measure(
@@ -118,21 +118,8 @@ class AslibPlan(Plan):
         }
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:
-        """Return one command for each group of scenarios with the same values of k."""
-        choices: dict[str, list[int]] = {}
-        for folder, k in self.settings:
-            choices.setdefault(folder, []).append(k)
-        groups: dict[str, list[str]] = {}
-        for folder, ks in choices.items():
-            groups.setdefault(write_list(ks), []).append(folder)
-        options = [*self._write_options(AslibPlan(settings=self.settings), {}), *out]
         free = [] if self.charge else ["--free-features"]
-        return [["--k", ks, *free, *options, *_guard(folders)] for ks, folders in groups.items()]
-
-
-def _guard(folders: list[str]) -> list[str]:
-    """Keep folders from being taken for options."""
-    return ["--", *folders] if any(folder.startswith("-") for folder in folders) else folders
+        return group_by_k(self.settings, [*free, *self._write_options(AslibPlan(settings=self.settings), {}), *out])
 
 
 def _compute_baselines(costs: Floats, k: int) -> dict[str, dict[str, float]]:

@@ -59,7 +59,7 @@ def write_figures(results: Results) -> list[Path]:
     """
     written = []
     for measure in results.plan.measures:
-        figure = _draw(results, measure)
+        figure = draw(results, measure)
         for suffix, save in (("png", to_png), ("svg", to_svg)):
             written.append(results.folder / f"{name_figure(measure)}.{suffix}")
             write_whole(written[-1], save(figure))
@@ -75,7 +75,7 @@ def name_figure(measure: str) -> str:
     return measure.replace("_", "-")
 
 
-def _draw(results: Results, measure: str) -> Any:
+def draw(results: Results, measure: str) -> Any:
     """Draw means with standard errors on a logarithmic scale."""
     plan = results.plan
     columns = min(3, len(plan.settings))

@@ -1,7 +1,8 @@
 """What a study computes: settings × policies × blocks of repetitions, each repetition with seeds of its own.
 
-What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`
-and `aslib` beside this file. A plan is a plain value; only `read_data` and `make_environment` read data.
+What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`,
+`aslib`, `choices` and `own` beside this file. A plan is a plain value; only `read_data` and `make_environment` read
+data.
 
 The manifest of a folder of results, manifest.json, says what was planned, so that results can be shown without the
 data, extended, and computed again.
@@ -95,7 +96,6 @@ class Plan(ABC):
     kind: ClassVar[str]
     title: ClassVar[str]
     heading: ClassVar[str]  # of a column of settings
-    measures: ClassVar[dict[str, Measure]]
     setting_type: ClassVar[type[Any]]
     shares_scale: ClassVar[bool] = True  # whether the numbers in the panels of one row of a figure are comparable
 
@@ -119,7 +119,14 @@ class Plan(ABC):
     @property
     def identity(self) -> dict[str, Any]:
         """The parameters that must agree for results to belong together, as plain values."""
-        return {name: value for name, value in asdict(self).items() if name not in _EXTENSIBLE}
+        found = {name: value for name, value in asdict(self).items() if name not in _EXTENSIBLE}
+        plain: dict[str, Any] = json.loads(json.dumps(found))
+        return plain
+
+    @property
+    @abstractmethod
+    def measures(self) -> dict[str, Measure]:
+        """By which quantities policies are judged, the most important one first; mostly a class variable."""
 
     @abstractmethod
     def read_data(self, setting: Setting) -> SettingData:
@@ -136,6 +143,10 @@ class Plan(ABC):
     def describe_setting(self, setting: Setting) -> str:
         """Return the title of a setting's panel in figures."""
         return str(setting)
+
+    def digest_sources(self) -> dict[str, str]:
+        """Return digests of the user's own files: while they change, results do not belong together."""
+        return {policy: source for policy in self.policies if (source := registry.digest_source(policy))}
 
     def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:  # noqa: ARG002
         """Return a total of the first measure relative to the baselines, where there is a customary way to do so."""
@@ -192,7 +203,7 @@ class Plan(ABC):
     def from_json(cls, kind: str, parameters: dict[str, Any]) -> "Plan":
         """Return the plan of a kind with the parameters that `as_json` gave.
 
-        Known are the three of this library, which `preselect.study` imports, and every other subclass so far imported.
+        Known are those of this library, which `preselect.study` imports, and every other subclass so far imported.
         """
         known = {plan.kind: plan for plan in _find_subclasses(cls)}
         if kind not in known:
@@ -210,6 +221,22 @@ def write_list(values: Iterable[object]) -> str:
     return ",".join(map(str, values))
 
 
+def group_by_k(settings: Iterable[tuple[str, int]], options: list[str]) -> list[list[str]]:
+    """Return the arguments of one command for each group of sources that are played with the same values of k."""
+    choices: dict[str, list[int]] = {}
+    for source, k in settings:
+        choices.setdefault(source, []).append(k)
+    groups: dict[str, list[str]] = {}
+    for source, ks in choices.items():
+        groups.setdefault(write_list(ks), []).append(source)
+    return [["--k", ks, *options, *_guard(sources)] for ks, sources in groups.items()]
+
+
+def _guard(sources: list[str]) -> list[str]:
+    """Keep names of files and folders from being taken for options."""
+    return ["--", *sources] if any(source.startswith("-") for source in sources) else sources
+
+
 def _find_software() -> dict[str, str]:
     return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
 
@@ -224,7 +251,7 @@ class Manifest:
 
     plan: Plan
     data: dict[Setting, SettingData]
-    sources: dict[str, str] = field(default_factory=dict)  # digests of the files of the user's own policies
+    sources: dict[str, str] = field(default_factory=dict)  # digests of the user's own files, by what is in them
     command: str = ""  # computes the study again; empty if it was not started by a command
     version: str = preselect.__version__
     software: dict[str, str] = field(default_factory=_find_software)
@@ -234,8 +261,7 @@ class Manifest:
     def gather(cls, plan: Plan, folder: Path) -> Self:
         """Check a plan and make its manifest, joined with the one that the folder already holds."""
         data = plan.check()
-        sources = {policy: source for policy in plan.policies if (source := registry.digest_source(policy))}
-        manifest = cls(plan, data, sources)
+        manifest = cls(plan, data, plan.digest_sources())
         return manifest._join(folder) if (folder / _MANIFEST).exists() else manifest
 
     @classmethod
@@ -287,9 +313,9 @@ class Manifest:
             kept = content["parameters"].get(name)
             if kept != value:
                 raise ResultsError(f"{folder} holds results with {name}={kept}, not {value}; {elsewhere}")
-        for policy, source in self.sources.items():
-            if content.get("sources", {}).get(policy, source) != source:
-                raise ResultsError(f"{folder} holds results of {policy}, whose code has changed since; {elsewhere}")
+        for name, source in self.sources.items():
+            if content.get("sources", {}).get(name, source) != source:
+                raise ResultsError(f"{folder} holds results of {name}, which has changed since; {elsewhere}")
 
 
 def _read_content(path: Path) -> dict[str, Any]:
@@ -305,6 +331,15 @@ def _read_content(path: Path) -> dict[str, Any]:
     if "scenarios" in content["parameters"]:  # what settings were called at first
         content["parameters"]["settings"] = content["parameters"].pop("scenarios")
     return content
+
+
+def find_plan_type(setting_type: type[Any]) -> type[Plan]:
+    """Return the kind of plan that plays settings of a type."""
+    found = {plan.setting_type: plan for plan in _find_subclasses(Plan)}
+    if setting_type not in found:
+        known = ", ".join(one.__name__ for one in found)
+        raise InputError(f"{setting_type.__name__} is not the setting of a study; known are {known}")
+    return found[setting_type]
 
 
 def _find_subclasses(plan: Any) -> Iterator[type[Plan]]:

@@ -37,14 +37,14 @@ def write_report(results: Results) -> Path:
         manifest=results.manifest,
         about=plan.describe(results.find_data(plan.settings[0]).rounds),
         ratios={name: lay_out_ratios(plan, values) for name, values in results.compute_ratios().items()},
-        winners=[_name_winners(results, measure) for measure in plan.measures],
+        winners=[name_winners(results, measure) for measure in plan.measures],
         sections=[_make_section(results, measure) for measure in plan.measures],
         costs=_tabulate_costs(results),
     )
     return write_page(results.folder / "report.html", page)
 
 
-def _name_winners(results: Results, measure: str) -> str:
+def name_winners(results: Results, measure: str) -> str:
     """Say which policies have the smallest mean, and in how many settings."""
     means: dict[Setting, dict[str, float]] = {}
     for (setting, policy), summary in results.summarise(measure).items():
@@ -62,14 +62,15 @@ def _make_section(results: Results, measure: str) -> dict[str, Any]:
     return {
         "measure": results.plan.measures[measure],
         "figure": (results.folder / f"{name_figure(measure)}.png").read_bytes(),
-        "summary": _tabulate_summaries(results, measure),
+        "summary": tabulate_summaries(results, measure),
         "baselines": _tabulate_baselines(results, measure),
         "paired": _tabulate_comparisons(results, measure),
         "limits": _explain_limits(list(results.compare(measure).values())),
     }
 
 
-def _tabulate_summaries(results: Results, measure: str) -> _Table:
+def tabulate_summaries(results: Results, measure: str) -> _Table:
+    """Tabulate the totals of each policy in each setting, the header first; the smallest mean is marked."""
     found = results.summarise(measure)
     smallest: dict[Any, float] = {}
     for (setting, _), summary in found.items():

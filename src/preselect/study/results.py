@@ -11,13 +11,11 @@ timing.csv       µs per round; the only table that differs from run to run
 report.html      all of it on one page
 """
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -27,7 +25,6 @@ from numpy.typing import NDArray
 
 from preselect import state
 from preselect.errors import InputError, ResultsError, StateFileError
-from preselect.files import write_whole
 from preselect.study.plan import Manifest, Plan, Setting, SettingData
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
@@ -36,7 +33,6 @@ _CURVE_POINTS = 200
 _OURS = ("blocks", "curves.npz", "summary.csv", "ratios.csv", "paired.csv", "timing.csv", "report.html")
 _Key: TypeAlias = tuple[Setting, str]
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
-_Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class _Finished:
+class Finished:
     """The finished repetitions of one policy in one setting, and arrays with a row for each of them."""
 
     repetitions: NDArray[np.int64]
@@ -88,7 +84,7 @@ class Results:
     def __init__(self, folder: str | PathLike[str], manifest: Manifest) -> None:
         self.folder = Path(folder)
         self.manifest = manifest
-        self._finished: dict[_Key, _Finished] | None = None
+        self._finished: dict[_Key, Finished] | None = None
         self._compared: dict[str, dict[_Key, PairedComparison]] = {}
 
     @classmethod
@@ -157,7 +153,7 @@ class Results:
         """Return the rounds at which sums are kept."""
         return space_checkpoints(self.find_data(setting).rounds)
 
-    def read_finished(self) -> dict[_Key, _Finished]:
+    def read_finished(self) -> dict[_Key, Finished]:
         """Read all finished repetitions, once; blocks that are damaged or hold something else do not count."""
         if self._finished is None:
             keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies]
@@ -305,79 +301,6 @@ def _simplify(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def write_tables(results: Results) -> None:
-    """Write curves.npz, summary.csv, ratios.csv, paired.csv and timing.csv."""
-    parameters = {"parameters": results.plan.as_json()}
-    state.write(results.folder / "curves.npz", "StudyCurves", parameters, _collect_curves(results))
-    for name, rows in make_tables(results).items():
-        _write_csv(results.folder / f"{name}.csv", rows)
-
-
-def make_tables(results: Results) -> dict[str, _Rows]:
-    """Return the rows of each table, by its name; None stands for NaN, such as the error of a single repetition."""
-    measures = list(results.plan.measures)
-    tables = {
-        "summary": [row for measure in measures for row in _list_summaries(results, measure)],
-        "ratios": _list_ratios(results),
-        "paired": [row for measure in measures for row in _list_comparisons(results, measure)],
-        "timing": _list_costs(results),
-    }
-    return {name: [_drop_nan(row) for row in rows] for name, rows in tables.items()}
-
-
-def _drop_nan(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if value != value else value for name, value in row.items()}
-
-
-def _collect_curves(results: Results) -> _Arrays:
-    curves: _Arrays = {}
-    for measure in results.plan.measures:
-        for (setting, policy), values in results.load(measure).items():
-            where = ",".join(map(str, setting))
-            curves[f"rounds|{where}"] = results.space_checkpoints(setting)
-            curves[f"{measure}|{where}|{policy}"] = values
-    return curves
-
-
-def _list_summaries(results: Results, measure: str) -> _Rows:
-    return [
-        {**setting._asdict(), "policy": policy, "measure": measure, **asdict(found)}
-        for (setting, policy), found in results.summarise(measure).items()
-    ]
-
-
-def _list_ratios(results: Results) -> _Rows:
-    return [
-        {**setting._asdict(), "policy": policy, "ratio": name, "value": value}
-        for name, values in results.compute_ratios().items()
-        for (setting, policy), value in values.items()
-    ]
-
-
-def _list_comparisons(results: Results, measure: str) -> _Rows:
-    first = results.plan.policies[0]
-    return [
-        {**setting._asdict(), "policy": first, "against": policy, "measure": measure, **asdict(found)}
-        for (setting, policy), found in results.compare(measure).items()
-    ]
-
-
-def _list_costs(results: Results) -> _Rows:
-    return [
-        {**setting._asdict(), "policy": policy, "policy_us": round(alone, 2), "us": round(whole, 2)}
-        for (setting, policy), (alone, whole) in results.compute_costs().items()
-    ]
-
-
-def _write_csv(path: Path, rows: _Rows) -> None:
-    text = io.StringIO(newline="")
-    if rows:
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    write_whole(path, text.getvalue())
-
-
 def _refuse_foreign_files(folder: Path) -> None:
     """Never write over files of someone else."""
     for name in _OURS:
@@ -385,9 +308,9 @@ def _refuse_foreign_files(folder: Path) -> None:
             raise ResultsError(f"{folder} has no manifest.json but a {name} that is not ours; choose another folder")
 
 
-def _join(blocks: list[tuple[int, _Arrays]]) -> _Finished:
+def _join(blocks: list[tuple[int, _Arrays]]) -> Finished:
     """Put the repetitions of blocks in order; the last block wins for duplicates."""
     sources = {first + row: (arrays, row) for first, arrays in blocks for row in range(len(arrays["seconds"]))}
     order = sorted(sources)
     joined = {name: np.array([sources[r][0][name][sources[r][1]] for r in order]) for name in blocks[0][1]}
-    return _Finished(np.array(order), joined)
+    return Finished(np.array(order), joined)

@@ -5,6 +5,8 @@ Each repetition is one loop: context → select → outcome → learn.
 
 import hashlib
 import os
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,19 +19,20 @@ from numpy.typing import NDArray
 from preselect.clusters import connect
 from preselect.context import Floats
 from preselect.environments import Environment
-from preselect.errors import PreselectError, RunError
+from preselect.errors import InputError, PreselectError, RunError
 from preselect.policies import Policy, registry
 from preselect.study.plan import Plan
-from preselect.study.results import Results, Task, space_checkpoints, write_tables
+from preselect.study.results import Results, Task, space_checkpoints
+from preselect.study.tables import write_tables
 
 _ROUNDS_AT_A_TIME = 256
 
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
-_Job: TypeAlias = tuple[Task, int]  # a task, and the rounds of a repetition
+_Job: TypeAlias = tuple[Task, int, dict[str, Any]]  # a task, the rounds of a repetition, classes of a notebook
 _Block: TypeAlias = tuple[Task, _Arrays]
 
 
-def run(
+def compute(
     results: Results,
     plan: Plan,
     *,
@@ -57,7 +60,8 @@ def run(
     report = report or _ignore
     finished, total = results.count_blocks(plan)
     report(finished, total, None)
-    jobs = [(task, results.find_data(task.setting).rounds) for task in results.find_pending(plan)]
+    pending = results.find_pending(plan)
+    jobs = [(task, results.find_data(task.setting).rounds, _find_classes(task)) for task in pending]
     blocks = _run_on_cluster(jobs, cluster) if cluster else _run_on_processes(jobs, workers)
     for done, (task, arrays) in enumerate(blocks, finished + 1):
         results.write_block(task, arrays)
@@ -69,9 +73,22 @@ def _ignore(done: int, total: int, task: Task | None) -> None:
     """Report nothing."""
 
 
+def _find_classes(task: Task) -> dict[str, Any]:
+    """Return the classes that no other process could import, because a notebook or a script defines them."""
+    texts = [task.policy, *(value for value in task.setting if isinstance(value, str))]
+    names = [text.partition("(")[0].partition(":")[2] for text in texts if text.startswith("__main__:")]
+    return {name: getattr(sys.modules["__main__"], name) for name in names}
+
+
+def _define(classes: dict[str, Any]) -> None:
+    """Define the classes of another process's notebook or script here."""
+    vars(sys.modules["__main__"]).update(classes)
+
+
 def _run_block(job: _Job) -> _Block:
     """Play the repetitions of a block. The result depends on the task alone and is the same wherever it runs."""
-    task, rounds = job
+    task, rounds, classes = job
+    _define(classes)
     _repeat(task, task.first, 2)  # compile, or load compiled code, before time is measured
     repetitions = [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
     return task, {name: np.array([one[name] for one in repetitions]) for name in repetitions[0]}
@@ -177,7 +194,7 @@ def _exit_with(parent: int) -> None:
 def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
     distributed, client = connect(address)
     with client:
-        futures = client.map(_run_block, jobs, pure=False)
+        futures = client.map(_run_on_worker, jobs, pure=False)
         try:
             for future in distributed.as_completed(futures):
                 yield future.result()
@@ -185,3 +202,15 @@ def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
             raise RunError(f"the Dask cluster could not finish a block: {error}") from None
         finally:
             client.cancel(futures)
+
+
+def _run_on_worker(job: _Job) -> _Block:
+    """Run a block on a Dask worker, and say so if the worker lacks what this machine has."""
+    task, _, classes = job
+    _define(classes)
+    try:
+        _start(task, task.first)
+    except (InputError, OSError) as error:
+        where = f"a Dask worker on {socket.gethostname()}, in the folder {os.getcwd()}"
+        raise RunError(f"{where}: {error}; modules and data have to be there on every worker") from None
+    return _run_block(job)

@@ -67,7 +67,7 @@ class SyntheticPlan(Plan):
     ----------
     settings : tuple of SyntheticSetting, default the paper's nine
         Problem sizes.
-    policies : tuple of str, default ("cppl", "max-theta", "epsilon-greedy", "mm")
+    policies : tuple of str, default ("cppl", "max-theta", "epsilon-greedy", "mm", "newton")
         Policies; the first is compared with the others.
     repetitions : int, default 100
         Repetitions of each policy in each setting.
@@ -93,7 +93,7 @@ class SyntheticPlan(Plan):
     settings: tuple[SyntheticSetting, ...] = tuple(
         SyntheticSetting(n, d, k) for d, k in ((5, 3), (10, 5), (20, 10)) for n in (20, 50, 100)
     )
-    policies: tuple[str, ...] = ("cppl", "max-theta", "epsilon-greedy", "mm")
+    policies: tuple[str, ...] = ("cppl", "max-theta", "epsilon-greedy", "mm", "newton")
     repetitions: int = 100
     horizon: int = 2000
     feedback: str = "winner"

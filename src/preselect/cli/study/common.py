@@ -16,10 +16,11 @@ from rich.text import Text
 from preselect.cli.progress import Bar, show_progress
 from preselect.errors import ResultsError
 from preselect.policies import registry
-from preselect.study import Plan, Results, Summary, run, write_report
+from preselect.study import Plan, Results, Study, Summary
 from preselect.study.plan import MAX_REPETITIONS
 from preselect.study.report import format_mean, lay_out, lay_out_ratios
-from preselect.study.results import Task, make_tables
+from preselect.study.results import Task
+from preselect.study.tables import make_tables
 
 FORMAT = click.option(
     "--format",
@@ -79,14 +80,11 @@ def carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: s
     """Compute what is missing, with progress; draw, report and print."""
     if workers < -1 or workers == 0:
         raise click.BadParameter(f"--workers is {workers}; give a number of processes, or -1 for one per core")
-    results = Results.create(out, plan)
-    results.record_command(results.plan.write_command(out))
-    with _explain_interrupt(results, plan):
-        with show_progress("blocks") as bar:
-            run(results, plan, workers=workers, cluster=cluster, report=partial(_show_block, bar))
-        report = write_report(results)
-    print_results(results, style)
-    click.echo(f"report: {report}", err=True)
+    study = Study.create(out, plan)
+    with _explain_interrupt(study.results, plan), show_progress("blocks") as bar:
+        study.compute(plan, workers=workers, cluster=cluster, report=partial(_show_block, bar))
+    print_results(study.results, style)
+    click.echo(f"report: {study.folder / 'report.html'}", err=True)
 
 
 def _show_block(bar: Bar, done: int, total: int, task: Task | None) -> None:
