@@ -76,6 +76,25 @@ def test_a_study_and_its_table_again(tmp_path):
 
 
 @pytest.mark.usefixtures("no_report")
+def test_a_smaller_study_in_the_same_folder_is_finished(tmp_path):
+    preselect(*QUICK, "--policies", "cppl,random", "--out", tmp_path)
+    smaller = [*QUICK[:4], "--reps", 1, *QUICK[6:]]
+    found = preselect(*smaller, "--policies", "mm", "--out", tmp_path)
+    assert "unfinished" not in found.stderr
+    assert all(policy in found.stdout for policy in ("cppl", "random", "mm"))
+    assert (
+        "unfinished: 1 blocks are missing" in preselect("study", "show", tmp_path).stderr
+    )  # mm has 1 of 2 repetitions
+
+
+@pytest.mark.usefixtures("no_report")
+def test_tables_without_rows_have_a_header(tmp_path):
+    preselect(*QUICK, "--policies", "random", "--out", tmp_path)
+    assert (tmp_path / "ratios.csv").read_text() == "n,d,k,policy,ratio,value\n"
+    assert (tmp_path / "paired.csv").read_text().startswith("n,d,k,policy,against,measure,repetitions,difference,")
+
+
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(("feedback", "variation"), [("ranking", "signed"), ("winner", "drifting")])
 def test_ranking_feedback_and_variations(tmp_path, feedback, variation):
     preselect(*QUICK, "--feedback", feedback, "--variation", variation, "--policies", "cppl,random", "--out", tmp_path)

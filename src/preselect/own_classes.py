@@ -72,9 +72,17 @@ def digest_class(known: type[Any]) -> str:
     try:
         content = Path(inspect.getsourcefile(known) or "").read_bytes()
     except (OSError, TypeError):
-        functions = (value for value in vars(known).values() if inspect.isfunction(value))
-        content = repr([list(_list_code(function.__code__)) for function in functions]).encode()
+        members = ((name, value) for name, value in vars(known).items() if not name.startswith("__") or callable(value))
+        content = repr([(name, *_list_content(value)) for name, value in members]).encode()
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _list_content(value: object) -> Iterator[object]:
+    """Yield what a member of a class is: the code of a function, or a plain value."""
+    if inspect.isfunction(value):
+        yield from _list_code(value.__code__)
+    elif isinstance(value, int | float | str | bytes | tuple | list | dict):
+        yield value
 
 
 def _list_code(code: CodeType) -> Iterator[object]:

@@ -161,7 +161,7 @@ def _try_rounds(setting: OwnSetting) -> tuple[int, dict[str, Measure]]:
     policy, truths, arms = Random(d=d, seed=0), [], []
     for _ in range(2):
         with _blame(name, "context()"):
-            decision = policy.select(environment.context(), setting.k)
+            decision = policy.select(_expect_context(environment.context(), d, setting.k), setting.k)
         with _blame(name, "outcome()"):
             policy.learn(decision, _expect_outcome(environment.outcome(decision)))
         truths.append(environment.truth())
@@ -171,6 +171,15 @@ def _try_rounds(setting: OwnSetting) -> tuple[int, dict[str, Measure]]:
         _expect_measures(found)
     words = {**REGRETS, **getattr(environment, "measures", {})}
     return d, {measure: words.get(measure) or _name_measure(measure) for measure in found}
+
+
+def _expect_context(context: Any, d: int, k: int) -> Any:
+    shape = getattr(context, "shape", None) or np.shape(context)
+    if len(shape) != 2 or shape[1] != d:
+        raise InputError(f"its shape is {shape}; return a row for each arm, with d={d} features")
+    if shape[0] < k:
+        raise InputError(f"it has only {shape[0]} arms, but k={k} are to be chosen")
+    return context
 
 
 def _expect_outcome(outcome: object) -> Outcome:

@@ -19,7 +19,7 @@ from preselect.study.plan import Plan, Setting, find_plan_type
 from preselect.study.report import name_winners, tabulate_summaries, write_report
 from preselect.study.results import Results, Task
 from preselect.study.runner import compute
-from preselect.study.tables import list_comparisons, list_curves, list_totals, make_tables
+from preselect.study.tables import list_columns, list_comparisons, list_curves, list_rows, list_totals
 
 _Frame: TypeAlias = Any  # a pandas.DataFrame
 _TABLES = ("totals", "curves", "summary", "ratios", "paired", "timing")
@@ -103,7 +103,7 @@ class Study:
             return _make_frame(list_totals(self.results))
         if table == "curves":
             return _make_frame(list_curves(self.results))
-        return _make_frame(make_tables(self.results)[table])
+        return _make_frame(list_rows(self.results, table), list_columns(self.plan, table))
 
     def compare(self, policy: str | None = None, measure: str | None = None) -> _Frame:
         """Compare one policy with each other one, repetition by repetition, as a pandas.DataFrame.
@@ -121,7 +121,8 @@ class Study:
         first = self.plan.policies[0] if policy is None else one_of(policy, "policy", self.plan.policies)
         others = tuple(name for name in self.plan.policies if name != first)
         manifest = replace(self.results.manifest, plan=replace(self.plan, policies=(first, *others)))
-        return _make_frame(list_comparisons(Results(self.folder, manifest), self._choose(measure)))
+        rows = list_comparisons(Results(self.folder, manifest), self._choose(measure))
+        return _make_frame(rows, list_columns(self.plan, "paired"))
 
     def plot(self, measure: str | None = None) -> Any:
         """Return the figure of a measure, a matplotlib Figure: a panel for each setting, with every policy's sums.
@@ -211,7 +212,8 @@ def _make_plan(environments: Any, policies: Any, k: Any, parameters: dict[str, A
 
 
 def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
-    given = [environments] if isinstance(environments, (str, type)) or _is_setting(environments) else [*environments]
+    several = isinstance(environments, Iterable) and not isinstance(environments, (str, type))
+    given = [*environments] if several and not _is_setting(environments) else [environments]
     if not given:
         raise InputError("environments is empty; give at least one")
     if all(map(_is_setting, given)):
@@ -239,7 +241,7 @@ def _list_policies(policies: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name_class(one) if isinstance(one, type) else one for one in given))
 
 
-def _make_frame(rows: list[dict[str, Any]]) -> _Frame:
+def _make_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> _Frame:
     import pandas
 
-    return pandas.DataFrame(rows)
+    return pandas.DataFrame(rows, columns=columns)

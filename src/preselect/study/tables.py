@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from preselect import state
 from preselect.files import write_whole
-from preselect.study.plan import Setting
+from preselect.study.plan import Plan, Setting
 from preselect.study.results import Finished, Results
 from preselect.study.statistics import PairedComparison, Summary
 
@@ -29,20 +29,26 @@ def write_tables(results: Results) -> None:
     parameters = {"parameters": results.plan.as_json()}
     state.write(results.folder / "curves.npz", "StudyCurves", parameters, _collect_curves(results))
     for name, rows in make_tables(results).items():
-        header = [*results.plan.setting_type._fields, *_COLUMNS[name]]
-        _write_csv(results.folder / f"{name}.csv", header, rows)
+        _write_csv(results.folder / f"{name}.csv", list_columns(results.plan, name), rows)
 
 
 def make_tables(results: Results) -> dict[str, _Rows]:
     """Return the rows of each table, by its name; None stands for NaN, such as the error of a single repetition."""
+    return {name: [_drop_nan(row) for row in list_rows(results, name)] for name in _COLUMNS}
+
+
+def list_rows(results: Results, table: str) -> _Rows:
+    """Return the rows of a table, by its name."""
     measures = list(results.plan.measures)
-    tables = {
-        "summary": [row for measure in measures for row in _list_summaries(results, measure)],
-        "ratios": _list_ratios(results),
-        "paired": [row for measure in measures for row in list_comparisons(results, measure)],
-        "timing": _list_costs(results),
-    }
-    return {name: [_drop_nan(row) for row in rows] for name, rows in tables.items()}
+    if table in ("summary", "paired"):
+        listed = _list_summaries if table == "summary" else list_comparisons
+        return [row for measure in measures for row in listed(results, measure)]
+    return _list_ratios(results) if table == "ratios" else _list_costs(results)
+
+
+def list_columns(plan: Plan, table: str) -> list[str]:
+    """Return the names of the columns of a table, by its name."""
+    return [*plan.setting_type._fields, *_COLUMNS[table]]
 
 
 def _drop_nan(row: dict[str, Any]) -> dict[str, Any]:

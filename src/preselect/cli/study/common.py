@@ -83,7 +83,7 @@ def carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: s
     study = Study.create(out, plan)
     with _explain_interrupt(study.results, plan), show_progress("blocks") as bar:
         study.compute(plan, workers=workers, cluster=cluster, report=partial(_show_block, bar))
-    print_results(study.results, style)
+    print_results(study.results, style, plan)
     click.echo(f"report: {study.folder / 'report.html'}", err=True)
 
 
@@ -108,8 +108,8 @@ def _explain_interrupt(results: Results, plan: Plan) -> Iterator[None]:
         sys.exit(130)
 
 
-def print_results(results: Results, style: str) -> None:
-    """Print results as tables, or everything as JSON."""
+def print_results(results: Results, style: str, asked: Plan | None = None) -> None:
+    """Print results as tables, or everything as JSON; say if blocks of what was asked for, or of all, are missing."""
     if style == "json":
         click.echo(json.dumps(_as_json(results), indent=2, allow_nan=False))
         return
@@ -118,7 +118,7 @@ def print_results(results: Results, style: str) -> None:
     found = results.summarise(measure)
     if not found:
         raise ResultsError(f"{results.folder} holds no finished block yet")
-    unfinished = len(results.find_pending(plan))
+    unfinished = len(results.find_pending(asked or plan))
     if unfinished:
         click.echo(f"unfinished: {unfinished} blocks are missing", err=True)
     cells = lay_out(plan, {key: _format_summary(summary) for key, summary in found.items()}, "–")
