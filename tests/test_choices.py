@@ -101,6 +101,7 @@ def test_features_are_those_of_the_round_and_scaled_by_the_whole_table(table):
     price = {key: row[0] for key, row in rows.items()}
     assert price[1, "a"] > price[0, "a"] == price[2, "a"]  # 6, 5, 5
     assert price[1, "d"] == 0.0  # not known: the mean
+    assert sum(price.values()) == pytest.approx(0.0, abs=1e-12)
     assert [rows[0, "a"][2 + 2 * arm] for arm in range(4)] == pytest.approx([np.sqrt(0.5), 0.0, 0.0, 0.0])
     plain = ChoiceReplay(table, identity=False)
     assert (plain.d, plain.context().shape) == (2, (3, 2))

@@ -62,6 +62,12 @@ class Foreign(Base):
 class Broken(Base):
     def context(self): raise ZeroDivisionError("of course")
 
+class Secret(Base):
+    def truth(self): return "secret"
+
+class Wordless(Base):
+    measures = {"best_arm": ("Regret", "of the arm")}
+
 class Sized(Base):
     def measure(self, truths, arms): return {"cost": np.ones(7)}
 
@@ -102,6 +108,9 @@ def plan(name, k=2, **changes):
         ("Talkative", 2, "own_rounds:Talkative, outcome(): 'the first' is no outcome; return a Winner, a Ranking, NoW"),
         ("Foreign", 2, "own_rounds:Foreign, outcome(): the winner, "),
         ("Broken", 2, "own_rounds:Broken, context(): ZeroDivisionError: of course"),
+        ("Secret", 2, "own_rounds:Secret, truth(): ValueError: could not convert string to float: 'secret'"),
+        ("Wordless", 2, "own_rounds:Wordless, measures: TypeError: "),
+        ("Base", 0, "k is 0; use an integer of at least 1"),
         ("Sized", 2, "own_rounds:Sized, measure(): "),
         ("Failing", 2, "own_rounds:Failing cannot be made: OSError: no network"),
         ("nothing", 2, "'own_rounds:nothing' is 3, not a class of environments"),

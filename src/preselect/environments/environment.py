@@ -14,7 +14,8 @@ class Environment(Protocol):
     """A sequence of rounds: `context` begins one, `outcome` ends it.
 
     An environment draws everything random before it sees the decision. Policies that play with equal seeds therefore
-    meet the same arms and the same random numbers.
+    meet the same arms and the same random numbers. An environment of your own, for `preselect.study.run`, may leave out
+    `measure`: it is then judged by regret, and `truth` returns the log-utilities of all arms.
 
     Attributes
     ----------

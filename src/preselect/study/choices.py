@@ -103,15 +103,21 @@ class ChoicesPlan(Plan):
         return ChoiceReplay(_read_table(setting.file), identity=self.with_identity, feedback=self.feedback, seed=seed)
 
     def digest_sources(self) -> dict[str, str]:
-        """Return digests of the policies' files and of the tables."""
-        files = {setting.file: Path(setting.file).read_bytes() for setting in self.settings}
-        tables = {file: hashlib.sha256(content).hexdigest()[:16] for file, content in files.items()}
-        return super().digest_sources() | tables
+        """Return digests of the policies' files, and of what the tables hold."""
+        files = dict.fromkeys(setting.file for setting in self.settings)
+        return super().digest_sources() | {file: _digest(_read_table(file)) for file in files}
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:
         identity = [] if self.with_identity else ["--no-identity"]
         options = [*identity, *self._write_options(ChoicesPlan(self.settings), {"feedback": "feedback"}), *out]
         return group_by_k(self.settings, options)
+
+
+def _digest(logs: Logs) -> str:
+    found = hashlib.sha256()
+    for value in vars(logs).values():
+        found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+    return found.hexdigest()[:16]
 
 
 def _read_table(file: str) -> Logs:

@@ -81,6 +81,8 @@ class OwnPlan(Plan):
         super().__post_init__()
         if not 1 <= self.horizon <= MAX_HORIZON:
             raise InputError(f"horizon is {self.horizon}; a study has 1 to {MAX_HORIZON} rounds")
+        for _, k in self.settings:
+            integer(k, "k", 1)
         found = self.criteria or _find_criteria(self.settings)
         object.__setattr__(self, "criteria", tuple((one[0], *Measure(*one[1:])) for one in found))
 
@@ -115,9 +117,6 @@ class OwnPlan(Plan):
         return super().digest_sources() | {name: digest_class(_find_class(name)[0]) for name in sorted(environments)}
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:
-        names = [*self.policies, *(setting.environment for setting in self.settings)]
-        if any(name.startswith("__main__:") for name in names):
-            return []  # a notebook cannot be imported
         default = OwnPlan(self.settings, criteria=self.criteria)
         return group_by_k(self.settings, [*self._write_options(default, {"horizon": "horizon"}), *out])
 
@@ -164,13 +163,15 @@ def _try_rounds(setting: OwnSetting) -> tuple[int, dict[str, Measure]]:
             decision = policy.select(_expect_context(environment.context(), d, setting.k), setting.k)
         with _blame(name, "outcome()"):
             policy.learn(decision, _expect_outcome(environment.outcome(decision)))
-        truths.append(environment.truth())
+        with _blame(name, "truth()"):
+            truths.append(np.asarray(environment.truth(), dtype=np.float64))
         arms.append(decision.arms)
     with _blame(name, "measure()"):
         found = environment.measure(np.array(truths), np.array(arms))
         _expect_measures(found)
-    words = {**REGRETS, **getattr(environment, "measures", {})}
-    return d, {measure: words.get(measure) or _name_measure(measure) for measure in found}
+    with _blame(name, "measures"):
+        words = {**REGRETS, **getattr(environment, "measures", {})}
+        return d, {measure: Measure(*words.get(measure, _name_measure(measure))) for measure in found}
 
 
 def _expect_context(context: Any, d: int, k: int) -> Any:

@@ -182,6 +182,9 @@ class Plan(ABC):
         out : str or path
             Folder for the results.
         """
+        names = [*self.policies, *(value for setting in self.settings for value in setting)]
+        if any(str(name).startswith("__main__:") for name in names):
+            return ""  # no command can import from a notebook
         lines = self._write_arguments(["--out", str(out)])
         return " &&\n".join(shlex.join(["preselect", "study", self.kind, *line]) for line in lines)
 

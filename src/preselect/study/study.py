@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 from preselect.arguments import one_of, show
 from preselect.errors import InputError
 from preselect.own_classes import name_class
+from preselect.policies import registry
 from preselect.reports.figures import to_png
 from preselect.reports.html import render
 from preselect.study.figures import draw
@@ -175,8 +176,8 @@ def run(
         Settings of a study of this library, such as `SyntheticSetting(20, 5, 3)`; or environments of your own, each a
         class, or module:Class, with parameters as in "commuters:Commuters(n=20)".
     policies : str or class, or several, optional
-        Names as in "newton(beta=1)", or classes derived from `preselect.Policy`; the first is compared with the others.
-        By default those of the study.
+        Names as in "newton(beta=1)", also in one text with commas between, or classes derived from `preselect.Policy`;
+        the first is compared with the others. By default those of the study.
     k : int or several
         How many arms to choose; for environments of your own only. Settings of this library say it themselves.
     out : str or path, optional
@@ -237,7 +238,9 @@ def _expect_class(value: Any) -> type:
 
 
 def _list_policies(policies: Any) -> tuple[str, ...]:
-    given = [policies] if isinstance(policies, (str, type)) else list(policies)
+    if isinstance(policies, str):
+        return tuple(dict.fromkeys(registry.split(policies)))
+    given = [policies] if isinstance(policies, type) else list(policies)
     return tuple(dict.fromkeys(name_class(one) if isinstance(one, type) else one for one in given))
 
 
