@@ -198,7 +198,8 @@ def write_sushi(folder, order=ORDER, users=USERS, items=100):
     return folder / "sushi3b.order"
 
 
-def test_sushi_files_are_read(tmp_path):
+def test_sushi_files_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("preselect.study.study.write_report", lambda results: results.folder)
     found = read_logs(write_sushi(tmp_path))
     assert [one.places for one in found.rounds()] == [
         (("sushi5",), ("sushi99",), ("sushi0",)),

@@ -13,7 +13,7 @@ from studies import compute, read_contents
 from preselect import InputError, Winner
 from preselect.errors import ResultsError, RunError
 from preselect.own_classes import digest_class
-from preselect.study import Measure, OwnPlan, OwnSetting, Results
+from preselect.study import Measure, OwnPlan, OwnSetting, Results, SyntheticPlan, SyntheticSetting
 
 MODULE = """
 import numpy as np
@@ -184,22 +184,23 @@ def test_classes_without_a_file_are_told_apart_by_their_code(monkeypatch):
     assert digest_class(_Constant) in digests
 
 
-def test_on_processes_and_on_a_cluster_and_what_a_worker_lacks(here, monkeypatch):
+def test_one_worker_two_workers_and_a_cluster_give_the_same_and_say_what_a_worker_lacks(here, monkeypatch):
     distributed = pytest.importorskip("distributed")
     (here / "elsewhere").mkdir()
-    alone = plan("Base", policies=("own_rounds:Random", "random"))
-    compute(here / "one", alone)
-    compute(here / "two", alone, workers=2)
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    (here / "elsewhere" / "only_here.py").write_text("import preselect\nclass Mine(preselect.Random): pass\n")
+    setting = SyntheticSetting(8, 3, 2)
+    plans = {"own": plan("Base", policies=("own_rounds:Random", "random"))}
+    plans["synthetic"] = SyntheticPlan((setting,), policies=("cppl", "mm"), repetitions=7, horizon=120)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as cluster:
-        compute(here / "cluster", alone, cluster=cluster.scheduler_address)
+        for name, one in plans.items():
+            places = {"one": {}, "two": {"workers": 2}, "cluster": {"cluster": cluster.scheduler_address}}
+            found = [read_contents(compute(here / place / name, one, **how).folder) for place, how in places.items()]
+            assert found[0] == found[1] == found[2]
         monkeypatch.chdir(here / "elsewhere")
-        (here / "elsewhere" / "only_here.py").write_text("import preselect\nclass Mine(preselect.Random): pass\n")
-        lacking = replace(alone, policies=("only_here:Mine",))
+        lacking = replace(plans["own"], policies=("only_here:Mine",))
         with pytest.raises(RunError) as raised:
             compute(here / "lacking", lacking, cluster=cluster.scheduler_address)
-    contents = [read_contents(here / name) for name in ("one", "two", "cluster")]
-    assert contents[0] == contents[1] == contents[2]
     assert re.match(
         r"a Dask worker on \S+, in the folder \S+: cannot import the policy 'only_here:Mine': ModuleNotFoundError: .*; "
         "modules and data have to be there on every worker",

@@ -23,17 +23,6 @@ SMALL = SyntheticPlan(
 )
 
 
-def test_one_worker_two_workers_and_a_cluster_give_the_same(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    compute(tmp_path / "one", SMALL)
-    compute(tmp_path / "two", SMALL, workers=2)
-    assert read_contents(tmp_path / "one") == read_contents(tmp_path / "two")
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster:
-        compute(tmp_path / "cluster", SMALL, cluster=cluster.scheduler_address)
-    assert read_contents(tmp_path / "one") == read_contents(tmp_path / "cluster")
-
-
 def test_policies_meet_the_same_rounds(tmp_path):
     same = compute(tmp_path, replace(SMALL, policies=("cppl(omega=0)", "max-theta"), settings=SMALL.settings[:1]))
     curves = list(same.load("best_arm").values())
