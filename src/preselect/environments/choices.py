@@ -102,13 +102,7 @@ def _list_shown(logs: Logs, t: int) -> Integers:
 
 
 def _cost_rows(logs: Logs) -> dict[str, Floats]:
-    """Return for each row what its arm would add to each measure if it were the only one shown.
-
-    Parameters
-    ----------
-    logs : Logs
-        The table.
-    """
+    """Return for each row what its arm would add to each measure if it were the only one shown."""
     better = np.zeros(len(logs.arm))
     for t in range(len(logs)):
         rows = _list_shown(logs, t)

@@ -26,7 +26,7 @@ class OwnSetting(NamedTuple):
     Parameters
     ----------
     environment : str
-        Its class as module:Class, also with parameters as in "commuters:Commuters(n=20)".
+        Its class as module:Class, also with parameters as in "routes:Routes(n=20)".
     k : int
         Arms to choose.
     """

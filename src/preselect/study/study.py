@@ -174,7 +174,7 @@ def run(
     ----------
     environments : setting, class or str, or several of one kind
         Settings of a study of this library, such as `SyntheticSetting(20, 5, 3)`; or environments of your own, each a
-        class, or module:Class, with parameters as in "commuters:Commuters(n=20)".
+        class, or module:Class, with parameters as in "routes:Routes(n=20)".
     policies : str or class, or several, optional
         Names as in "newton(beta=1)", also in one text with commas between, or classes derived from `preselect.Policy`;
         the first is compared with the others. By default those of the study.

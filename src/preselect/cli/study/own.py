@@ -32,7 +32,7 @@ def run_own(
     """Run policies on environments of your own.
 
     MODULE:CLASS is a class in a module that can be imported from here, also with parameters as in
-    'commuters:Commuters(n=20)'. It is made with a keyword seed, and has the number of features d and the methods
+    'routes:Routes(n=20)'. It is made with a keyword seed, and has the number of features d and the methods
     context(), outcome(decision) and truth(); preselect.environments.Environment describes them. If it has a method
     measure(), policies are judged by that, and else by regret, where truth() returns the log-utilities of all arms.
     """
