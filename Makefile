@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: help demo test soak mutants coverage lint bench bench-serve clean
+.PHONY: help demo test soak mutants coverage lint docs bench bench-serve clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -28,6 +28,9 @@ lint: $(VENV)/ready  ## style and types
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
+docs: $(VENV)/ready  ## the documentation site, build/docs/index.html; warnings are errors; less than a minute
+	$(RUN) -m sphinx -E -W --keep-going -q -d build/doctrees docs build/docs
+
 bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run; fails if a target is missed
 	@missed=0; for name in rounds selecting blocks fit propensities starting saps racing after_races journal dashboard; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
 
@@ -35,7 +38,7 @@ bench-serve: $(VENV)/ready  ## load on the service, with storage and without; fa
 	$(RUN) benchmarks/serve.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/ready: pyproject.toml
