@@ -1,6 +1,7 @@
 """The documentation site: `make docs` builds it with warnings as errors, and nothing in it is loaded from elsewhere."""
 
 import inspect
+import re
 
 from sphinx.util.inspect import stringify_signature
 
@@ -64,6 +65,12 @@ def sign_by_init(app, what, name, obj, options, signature, returns):  # noqa: AR
     )
 
 
+def link_pages(app, docname, source):  # noqa: ARG001
+    """A link to a document beside the folder of documents leads to its page."""
+    links = {"README": "/index.md", "CHANGELOG": "/about/changelog.md", "CONTRIBUTING": "/about/contributing.md"}
+    source[0] = re.sub(r"\]\((?:\.\./)+([A-Z]+)\.md", lambda found: f"]({links[found[1]]}", source[0])
+
+
 def read_help_plainly(app, context, lines):  # noqa: ARG001
     """Help is plain text, in which a star is a star."""
     lines[:] = [line.replace("*", r"\*") for line in lines]
@@ -72,6 +79,7 @@ def read_help_plainly(app, context, lines):  # noqa: ARG001
 def setup(app):
     for part in ("description", "options", "arguments"):
         app.connect(f"sphinx-click-process-{part}", read_help_plainly)
+    app.connect("source-read", link_pages)
     app.connect("autodoc-process-signature", sign_by_init)
     app.connect("autodoc-process-docstring", read_plainly, priority=100)  # before sections are read
     app.connect("autodoc-process-docstring", write_dashes, priority=900)

@@ -10,18 +10,17 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from documents import ROOT, list_blocks
 
-TEXT = (Path(__file__).parents[1] / "docs" / "serving.md").read_text()
+TEXT = (ROOT / "docs" / "serving.md").read_text()
 pytest.importorskip("starlette", reason="the web backend of the document needs starlette")
 
 
 def find_blocks(language, *parts):
     """Find the blocks of the document that contain all of these."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
-    found = [block for block in blocks if all(part in block for part in parts)]
+    found = [block for block in list_blocks(TEXT, language) if all(part in block for part in parts)]
     assert found
     return found
 
