@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
+# without bytecode, which some containers forbid, every process that tests start compiles all modules again
+TEST := env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: help demo test soak mutants coverage lint docs bench bench-serve clean
 
@@ -12,16 +14,16 @@ demo: $(VENV)/ready  ## a small synthetic study and a small learning race; about
 	@$(RUN) examples/race.py
 
 test: $(VENV)/ready  ## all tests but the long ones; about 4 minutes
-	$(RUN) -m pytest --numprocesses 2 --dist worksteal
+	$(TEST)
 
 soak: $(VENV)/ready mutants  ## the long tests: mutants, kill loops, many random examples; at most 30 minutes
-	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile soak
+	$(TEST) -m 'soak or hypothesis' --hypothesis-profile soak
 
 mutants: $(VENV)/ready  ## defining lines made wrong, one at a time: a test has to notice each; about 10 minutes
 	$(RUN) tests/mutants.py
 
 coverage: $(VENV)/ready  ## branch coverage of the tests
-	$(RUN) -m pytest --numprocesses 2 --dist worksteal --cov=preselect --cov-branch --cov-report=term:skip-covered
+	$(TEST) --cov=preselect --cov-branch --cov-report=term:skip-covered
 
 lint: $(VENV)/ready  ## style and types
 	$(RUN) -m ruff check .

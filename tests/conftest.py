@@ -1,4 +1,5 @@
 import json
+import math
 import secrets
 
 import hypothesis
@@ -10,6 +11,7 @@ from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN
 from small_scenario import DESCRIPTION, FEATURES, RUNS
 
+from preselect.cli.compile import STEPS, compile_step
 from preselect.errors import InputError
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 
@@ -17,6 +19,30 @@ from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.register_profile("soak", derandomize=True, deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_sessionstart(session):
+    """Share the work of compiling among workers, so that no two of them compile the same at the same time.
+
+    Half of them begin with the first policy while the others import the tests, and hence find these compiled to
+    bytecode. Who comes later begins with the last.
+    """
+    if _number_worker(session.config) % 2 == 1:
+        _compile(STEPS)
+
+
+def pytest_collection_finish(session):
+    if _number_worker(session.config) % 2 == 0:
+        _compile(reversed(STEPS))
+
+
+def _number_worker(config):
+    return int(config.workerinput["workerid"].removeprefix("gw")) if hasattr(config, "workerinput") else math.nan
+
+
+def _compile(steps):
+    for step in steps:
+        compile_step(step)
 
 
 @pytest.fixture

@@ -77,8 +77,10 @@ NULLS = {
 }
 
 
-@pytest.mark.parametrize("repetitions", [30, 100])
-@pytest.mark.parametrize("null", NULLS)
+LONG = [pytest.param(null, 100, marks=pytest.mark.soak) for null in NULLS if null != "exponential"]
+
+
+@pytest.mark.parametrize(("null", "repetitions"), [*((null, 30) for null in NULLS), ("exponential", 100), *LONG])
 def test_true_hypotheses_are_rejected_as_rarely_as_p_values_promise(null, repetitions):
     """Of 4000, at most 1.25, 2 and 3 times the nominal number, and not much fewer than that at 0.05.
 
