@@ -11,7 +11,7 @@ from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN
 from small_scenario import DESCRIPTION, FEATURES, RUNS
 
-from preselect.cli.compile import STEPS, compile_step
+from preselect.cli import compile as compile_module
 from preselect.errors import InputError
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 
@@ -28,12 +28,12 @@ def pytest_sessionstart(session):
     bytecode. Who comes later begins with the last.
     """
     if _number_worker(session.config) % 2 == 1:
-        _compile(STEPS)
+        _compile(compile_module._STEPS)
 
 
 def pytest_collection_finish(session):
     if _number_worker(session.config) % 2 == 0:
-        _compile(reversed(STEPS))
+        _compile(reversed(compile_module._STEPS))
 
 
 def _number_worker(config):
@@ -42,7 +42,7 @@ def _number_worker(config):
 
 def _compile(steps):
     for step in steps:
-        compile_step(step)
+        compile_module._compile_step(step)
 
 
 @pytest.fixture

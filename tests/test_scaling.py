@@ -190,9 +190,11 @@ def test_online_newton_becomes_what_learning_in_the_new_units_gives(discount):
     change = make_change(generator)
     for t in range(1, 31):
         rows, ranking = draw_rows(generator, 3), generator.permutation(3)[:1]
-        ranking.setflags(write=False)  # as rankings are; the kernels need not be compiled for others
+        changed = change.map_rows(rows)
+        for array in (rows, changed, ranking):
+            array.setflags(write=False)  # as those of a decision; kernels are not compiled again for others
         old.learn(rows, ranking, t)
-        new.learn(change.map_rows(rows), ranking, t)
+        new.learn(changed, ranking, t)
     old.transform(change, 30)
     new._fit(30, 1e-6)
     np.testing.assert_allclose(old.theta, new.theta, atol=1e-6)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FORMULA = "p cnf 4 5\n1 -2 3 0\n-1 2 0\n2 3 -4 0\n-3 4 0\n1 -4 0\n"
 _VARIANTS = ("newton(bonus='arm')", "newton(choose='cover')", "newton(discount=0.9)", registry.RACING)
-STEPS = (*registry.POLICIES, *_VARIANTS, "sat")
+_STEPS = (*registry.POLICIES, *_VARIANTS, "sat")
 
 
 @click.command("compile")
@@ -35,15 +35,15 @@ def compile_all() -> None:
     if numba.config.DISABLE_JIT:
         raise InputError("NUMBA_DISABLE_JIT is set, so nothing is ever compiled; unset it")
     start, before = perf_counter(), _count_compiled()
-    for step in track(STEPS, "steps"):
-        compile_step(step)
+    for step in track(_STEPS, "steps"):
+        _compile_step(step)
     if not _list_folders():
         raise InputError("compiled functions could not be kept; set NUMBA_CACHE_DIR to a folder that can be written")
     click.echo(_summarise(_count_compiled() - before, perf_counter() - start))
 
 
-def compile_step(step: str) -> None:
-    """Compile what one of the STEPS needs, a policy or formulas, by using it."""
+def _compile_step(step: str) -> None:
+    """Compile what one of the steps needs, a policy or formulas, by using it."""
     _use_formulas() if step == "sat" else _play(step)
 
 
