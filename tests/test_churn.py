@@ -232,7 +232,7 @@ def test_blocks_are_taken_where_they_are_needed_and_what_was_learnt_is_kept():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"policy": "cppl", "covariance": "blocks"}, "covariance='blocks' is for newton and thompson"),
+        ({"policy": "cppl", "covariance": "blocks"}, "cannot keep covariance='blocks': use newton or thompson"),
         ({"policy": "newton(discount=0.5)", "covariance": "blocks"}, "without discount"),
         ({"covariance": "diagonal"}, "use 'full' or 'blocks'"),
         ({"policy": "linucb"}, "make 6000 joint features, and at most 5000 .* newton or thompson without discount"),

@@ -165,7 +165,7 @@ def test_a_decision_survives_pickling():
         (lambda c: c.select({"size": 1.0}, k=1), "the context lacks 'ratio'; give None for"),
         (
             lambda c: c.select({"size": 1.0, "ratio": 1.0, "hue": 2}, k=1),
-            "the context has 'hue', but its features are 'size', 'ratio'",
+            "the context has 'hue', but only these features are known: 'size', 'ratio'",
         ),
         (lambda c: c.select([1.0], k=1), "context has length 1, but its features are 'size', 'ratio'"),
         (lambda c: c.select(1.0, k=1), "context is 1.0; give values by name, or a list of them"),

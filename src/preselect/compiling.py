@@ -142,7 +142,7 @@ def helper(function: _Function) -> _Function:
 
 
 def embedded(function: _Function) -> _Function:
-    """Make a helper whose machine code is copied into its callers: for what is computed once per arm."""
+    """Make a helper whose machine code is copied into its callers: for what is done once per arm, or per row."""
     return _helper(function, _FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
@@ -154,6 +154,11 @@ def inlined(function: _Function) -> _Function:
 def reordered(function: _Function) -> _Function:
     """Make a helper whose sums may be reordered, hence vectorised; NaN and infinity keep their meaning."""
     return _helper(function, _REORDERED, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def embedded_sum(function: _Function) -> _Function:
+    """Make a helper as `reordered` does, whose machine code is copied into its callers."""
+    return _helper(function, _REORDERED, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
 def entry(function: _Function) -> _Function:

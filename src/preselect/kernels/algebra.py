@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from preselect.compiling import helper, inlined, reordered
+from preselect.compiling import embedded, helper, inlined, reordered
 from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats
 
 _FIRST = cast(int, np.int64(0))  # numba gives a plain 0 a type of its own, and would compile add_rows again for it
@@ -21,7 +21,7 @@ def squares_are_finite(values: Floats) -> bool:
     return math.isfinite(total)
 
 
-@helper
+@embedded
 def add_rows(out: Floats, i: int, W: Floats, S: Floats, first: int, last: int) -> None:
     """out[i] += sum of W[i, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
 

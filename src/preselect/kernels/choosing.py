@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from preselect.compiling import embedded, fused, helper, inlined, reordered
+from preselect.compiling import embedded, embedded_sum, fused, helper, inlined
 from preselect.kernels.pruning import (
     UNDERFLOW,
     Curve,
@@ -27,7 +27,7 @@ from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, B
 _FIRST = cast(int, np.int64(0))  # numba gives a plain 0 a type of its own, and would compile the helpers again for it
 
 
-@reordered
+@embedded_sum
 def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
     """x_i'y and x_i'x_i, the latter never too small: the upper bounds of widths rest on it."""
     total = 0.0
@@ -39,7 +39,7 @@ def _product_and_square(X: Matrix, i: int, y: Floats) -> tuple[float, float]:
     return total, square
 
 
-@reordered
+@embedded_sum
 def _difference(X: Matrix, i: int, b: int, y: Floats) -> tuple[float, float]:
     """(x_i - x_b)'y and (x_i - x_b)'(x_i - x_b), the latter never too small."""
     total = 0.0
@@ -51,7 +51,7 @@ def _difference(X: Matrix, i: int, b: int, y: Floats) -> tuple[float, float]:
     return total, square
 
 
-@reordered
+@embedded_sum
 def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
     """x_i' Sigma x_i from the lower half of Sigma, four rows at a time; zeros in x_i (one-hot arms) cost nothing."""
     row, a, d = np.uint64(i), np.uint64(0), np.uint64(X.shape[1])
@@ -100,7 +100,7 @@ def tolerance(score: float) -> float:
     return 1e-12 * (1.0 + abs(score))
 
 
-@helper
+@embedded
 def _place(arm: int, score: float, width: float, arms: Integers, bounds: Floats, filled: int) -> float:
     """Insert an arm into the list sorted by score, which has `filled` entries; return the score that drops out."""
     k = arms.shape[0]

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from preselect.compiling import fused, helper, inlined, reordered
+from preselect.compiling import embedded, fused, helper, inlined, reordered
 from preselect.kernels.types import LOGARITHM, Floats
 
 _PACE = 8.0  # how fast the square of a growing beta grows
@@ -81,7 +81,7 @@ def bound_widths(
     return bound, shift, largest, largest, 1.0
 
 
-@helper
+@embedded
 def prune(u: float, square: float, least: float, line: Line) -> bool:
     """Whether an arm cannot reach the score `least`, by the upper bound of its width; never if that is not finite."""
     bound, shift, largest, widest, slope = line

@@ -127,18 +127,21 @@ class Roster:
         return self._slot_of[name]
 
     def find_chosen(self, names: Sequence[str], departures: int | None) -> Integers:
-        """Return the slots of arms chosen when `departures` arms had left; later arms of the same names are refused."""
+        """Return the slots of the arms of a decision that was made when `departures` arms had left.
+
+        Raises an InputError if one of them has left since then, and another arm has joined under its name.
+        """
         slots = np.array([self.find(name) for name in names])
         for name in names:
             if departures is not None and self._after.get(name, 0) > departures:
                 raise InputError(
-                    f"the decision was made before the arm {show(name)} joined; "
-                    "it is about another one of that name, which has left"
+                    f"the decision is about an earlier arm of the name {show(name)}, which has left; "
+                    "the present one joined after the decision"
                 )
         return slots
 
     def locate(self, names: Iterable[str]) -> list[int]:
-        """Return the places of some arms in `names`."""
+        """Return the positions of these arms in `names`."""
         if self._place_of is None:
             self._place_of = {name: place for place, name in enumerate(self._slot_of)}
         return [self._place_of[name] for name in names if self.find(name) >= 0]

@@ -48,7 +48,9 @@ def _check_names(context: Features, names: list[str]) -> None:
         raise InputError(f"the context lacks {join_names(missing)}; give None for a value that is not known")
     unknown = [str(name) for name in context if name not in names]
     if unknown:
-        raise InputError(f"the context has {join_names(unknown)}, but its features are {join_names(names)}")
+        raise InputError(
+            f"the context has {join_names(unknown)}, but only these features are known: {join_names(names)}"
+        )
 
 
 def _as_value(value: float | None, name: str) -> float:

@@ -36,8 +36,8 @@ def _choose_blocks(
     possible &= not any(np.ndim(parameters.get(name, 0.0)) for name in ("mean", "precision"))
     if covariance == "blocks" and not possible:
         raise InputError(
-            "covariance='blocks' is for newton and thompson without discount and with one number as mean and "
-            f"precision, and needs identity=True; not for {kind.__name__} as it was given"
+            f"{kind.__name__} with these arguments cannot keep covariance='blocks': use newton or thompson, with "
+            "identity=True, discount=1, and one number each as mean and precision"
         )
     wanted = covariance == "blocks" or (covariance is None and (kind.prefers_blocks or joint.d > _MANY))
     blocks = joint.blocks if possible and wanted else None
@@ -46,9 +46,10 @@ def _choose_blocks(
 
 
 def widen(policy: Policy, joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return the policy with room for twice as many arms, in blocks if it needs them; if it cannot be, nothing changes.
+    """Return the policy with room for twice as many arms, its covariance in blocks if there are too many for one.
 
-    Doubling makes an arm that joins cost O(p^2) on average.
+    Raises an InputError, and changes nothing, if that would be too large. Because room is doubled, an arm that joins
+    costs O(p^2) on average.
     """
     before = joint.capacity
     joint.make_room(2 * before)
@@ -61,7 +62,7 @@ def widen(policy: Policy, joint: JointFeatures, covariance: str | None) -> Polic
 
 
 def _split(policy: Policy, joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return the policy with its covariance in blocks, if these joint features need that and it is not yet so."""
+    """Return the policy, its covariance divided into blocks if it has to be and is not yet."""
     if joint.has_blocks:
         _check(joint.blocks[0])
         return policy

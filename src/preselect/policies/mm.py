@@ -196,7 +196,7 @@ def _require_sets(
     sets = int(np.count_nonzero(counts))
     used = starts[: sets + 1]
     if not len(ids) == len(np.unique(ids)) == len(worth) == len(wins) or not np.all(worth > 0.0):
-        raise ValueError("ids, worth and wins need one entry per arm")
+        raise ValueError("ids, worth and wins need one entry per arm, distinct ids, and worth above 0")
     if len(starts) != len(counts) + 1 or used[0] or np.any(np.diff(used) < 1) or not np.all(counts[:sets] > 0.0):
         raise ValueError("starts and counts need one entry per set")
     if used[-1] > len(members) or np.any(members[: used[-1]] >= len(ids)):

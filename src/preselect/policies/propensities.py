@@ -87,7 +87,7 @@ def count_sets(sets: Iterable[Integers], n: int) -> Propensities:
 
 
 def count_best(draw: _Draw, arms: Integers, n: int, k: int, draws: int, generator: np.random.Generator) -> Propensities:
-    """Return the propensities if the best k of these arms in a draw are chosen."""
+    """Return how often each arm is among the best k in a draw of all utilities."""
     drawn = np.ascontiguousarray((draw(draws) if len(arms) == n else draw(draws)[arms]).T)
     thresholds = np.partition(drawn, len(arms) - k, axis=1)[:, -k, None]
     tolerances = 1e-12 * (1.0 + np.abs(thresholds))
@@ -104,7 +104,7 @@ def count_best(draw: _Draw, arms: Integers, n: int, k: int, draws: int, generato
 def count_slots(
     draw: _Draw, arms: Integers, n: int, k: int, draws: int, generator: np.random.Generator
 ) -> Propensities:
-    """Return the propensities if each slot is filled with the best remaining arm of a new draw."""
+    """Return how often each arm is chosen if every slot takes the best remaining arm of its own draw."""
     free = np.ones((draws, len(arms)), dtype=np.bool_)
     for _ in range(k):
         drawn = _break_ties(draw(draws)[arms].T, generator)

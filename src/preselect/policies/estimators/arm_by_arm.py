@@ -29,7 +29,7 @@ class ArmByArm(Gaussian):
             return rows @ self.theta, np.einsum("id,id->i", rows @ self.P, rows)
 
     def gain(self, rows: Floats, ids: Integers, gradients: Floats, curvatures: Floats) -> None:
-        """Let each of these arms learn alone, given slope and curvature of its log-likelihood."""
+        """Update each of these arms by itself, given the slope and the curvature of its log-likelihood."""
         arm_by_arm.learn_alone(rows, np.zeros_like(ids), gradients, curvatures, self.theta, self.P, _NO_OWN)
         self.A += (rows.T * curvatures) @ rows
 
