@@ -118,11 +118,11 @@ def test_an_arm_does_not_take_the_outcomes_of_another_that_had_its_name(policy, 
                 lambda one=one, of=decision: one.learn(of, winner="c"),
                 lambda one=one, of=decision: one.explain(of),
             ):
-                with pytest.raises(InputError, match=r"there is no arm 'b'|before the arm 'a' joined"):
+                with pytest.raises(InputError, match=r"there is no arm 'b'|earlier arm of the name 'a'"):
                     act()
         one.add("b")
         for decision, names in ((early, "ab"), (between, "b")):
-            with pytest.raises(InputError, match=f"made before the arm '[{names}]' joined; it is about another one"):
+            with pytest.raises(InputError, match=f"an earlier arm of the name '[{names}]', which has left"):
                 one.learn(decision, winner="c")
         one.learn(NamedDecision.from_record(*late.to_record()), winner="a")  # neither of its arms has left
         one.learn(one.select([0.0, 1.0], k=3), winner="b")
@@ -147,7 +147,7 @@ def test_decisions_and_states_that_count_no_departures_go_on():
     assert early.departures == 0
     old.remove("b")
     old.add("b")
-    with pytest.raises(InputError, match="made before the arm 'b' joined"):
+    with pytest.raises(InputError, match="an earlier arm of the name 'b'"):
         old.learn(early, winner="a")
     unknown = NamedDecision.from_json(json.dumps(text))
     assert unknown.departures is None
@@ -233,7 +233,7 @@ def test_blocks_are_taken_where_they_are_needed_and_what_was_learnt_is_kept():
     ("arguments", "message"),
     [
         ({"policy": "cppl", "covariance": "blocks"}, "cannot keep covariance='blocks': use newton or thompson"),
-        ({"policy": "newton(discount=0.5)", "covariance": "blocks"}, "without discount"),
+        ({"policy": "newton(discount=0.5)", "covariance": "blocks"}, "discount=1"),
         ({"covariance": "diagonal"}, "use 'full' or 'blocks'"),
         ({"policy": "linucb"}, "make 6000 joint features, and at most 5000 .* newton or thompson without discount"),
     ],
