@@ -19,17 +19,9 @@ from preselect.preselector import Preselector
 from preselect.randomness import hash_root
 from preselect.serve import problems, schemas
 from preselect.serve.schemas import ArmTerms, NewDecision, NewOutcome, NewPreselector, NumberedOutcome
-from preselect.store.events import VOID, Decided, Event, Expired, Told
+from preselect.store.events import VOID, Decided, Expired, Told
 
 _COUNTS = ("decisions", "waiting", "told", "void", "expired")
-
-
-class Moment(NamedTuple):
-    """An event with its number and when it happened, in seconds since 1970; records of a journal have these too."""
-
-    number: int
-    at: float
-    event: Event
 
 
 class Past(NamedTuple):

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from preselect.named.values import Values
 from preselect.preselector import Preselector
-from preselect.serve.answers import Moment
 from preselect.serve.schemas import (
     ArmTerms,
     Decision,
@@ -81,7 +80,7 @@ class Backend(Protocol):
     async def rounds(self, name: str, after: int, limit: int) -> Rounds:
         """Read a page of rounds, in the order of their decisions, that come after a number."""
 
-    async def history(self, name: str, after: int, limit: int) -> Sequence[Moment | Record]:
+    async def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
         """Read at most so many durable events, in order, that come after a number."""
 
     async def inspect(self, name: str, read: Callable[[Preselector], _Result]) -> _Result:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from preselect.named.values import Values
 from preselect.preselector import Preselector
-from preselect.serve.answers import Moment
 from preselect.serve.schemas import (
     ArmTerms,
     Decision,
@@ -70,7 +69,7 @@ class Engine(Protocol):
     def rounds(self, name: str, after: int, limit: int) -> Rounds:
         """See Backend."""
 
-    def history(self, name: str, after: int, limit: int) -> Sequence[Moment | Record]:
+    def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
         """See Backend."""
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:

@@ -14,11 +14,13 @@ from preselect.errors import ConflictError, ExpiredError, NotFoundError, Overloa
 from preselect.named.values import Values
 from preselect.preselector import Preselector
 from preselect.serve import answers, schemas
-from preselect.serve.answers import Moment, Past
+from preselect.serve.answers import Past
 from preselect.serve.expiry import Deadlines
 from preselect.serve.limits import ServiceLimits
 from preselect.serve.schemas import ArmTerms, NewDecision, NewOutcome, NewPreselector, NumberedOutcome
+from preselect.store import Record
 from preselect.store.events import ArmChanged, ArmJoined, ArmRetired, Event, Expired, Told
+from preselect.store.storage import Row
 
 _MOST_EXPIRED = 1000  # in one batch
 _MOST_ROUNDS = 50  # in one update
@@ -30,17 +32,19 @@ class _Kept:
     def __init__(self, name: str, new: NewPreselector, preselector: Preselector) -> None:
         self.name, self.new, self.preselector = name, new, preselector
         self.created, self.number = time.time(), 0
-        self.moments: list[Moment] = []
+        self.records: list[Record] = []
         self.numbers: list[int] = []
         self.ids: list[str] = []
         self.requests: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
 
-    def note(self, event: Event) -> Moment:
+    def note(self, event: Event) -> Record:
         """Number an event."""
         self.number += 1
-        self.moments.append(Moment(self.number, time.time(), event))
-        return self.moments[-1]
+        ended = event.decision if isinstance(event, Told | Expired) else None
+        row = Row(self.name, self.number, time.time(), event.kind, ended, None, None, "", None, None)
+        self.records.append(Record(row, event))
+        return self.records[-1]
 
     @property
     def waiting(self) -> int:
@@ -181,11 +185,11 @@ class MemoryEngine:
         begin = bisect_right(kept.numbers, after)
         return answers.make_page((self._past[key][1] for key in kept.ids[begin : begin + limit + 1]), limit)
 
-    def history(self, name: str, after: int, limit: int) -> Sequence[Moment]:
+    def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
         """Read events."""
-        moments = self._find(name).moments
-        begin = bisect_right(moments, after, key=lambda moment: moment.number)
-        return moments[begin : begin + limit]
+        records = self._find(name).records
+        begin = bisect_right(records, after, key=lambda record: record.number)
+        return records[begin : begin + limit]
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
         """Read something of a preselector."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from preselect.errors import InputError, JournalError, OverloadedError, PreselectError
 from preselect.named.values import Values
 from preselect.preselector import Preselector
-from preselect.serve.answers import Moment, warm_up
+from preselect.serve.answers import warm_up
 from preselect.serve.engine import Engine
 from preselect.serve.limits import ServiceLimits
 from preselect.serve.log import log
@@ -122,7 +122,7 @@ class Writer:
         """See Backend."""
         return await self._submit(self._engine.rounds, name, after, limit)
 
-    async def history(self, name: str, after: int, limit: int) -> Sequence[Moment | Record]:
+    async def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
         """See Backend."""
         return await self._submit(self._engine.history, name, after, limit)
 

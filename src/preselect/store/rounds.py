@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from preselect.errors import JournalError
 from preselect.store.codec import peek_names
-from preselect.store.events import ArmJoined, Decided, Event, Expired, Noted, Place, Told
+from preselect.store.events import ArmJoined, Decided, Expired, Noted, Place, Told
 from preselect.store.journal import Journal
 from preselect.store.record import Record
 
@@ -92,7 +92,7 @@ class Round:
     @property
     def leaders(self) -> tuple[str, ...]:
         """The winner, or the first of the ranking, or those that are tied for it."""
-        return _list_leaders(self.names)
+        return list_leaders(self.names)
 
     @property
     def winner(self) -> str | None:
@@ -182,7 +182,7 @@ def read_counts(journal: Journal) -> RoundCounts:
         for record in journal.records():
             if record.kind == Noted.kind:
                 continue
-            found = peek_names(record.row) or _name(record.event)
+            found = read_names(record)
             if record.kind == Decided.kind:
                 sets[found[1]] += 1
             elif record.row.decision is not None:
@@ -195,12 +195,21 @@ def read_counts(journal: Journal) -> RoundCounts:
         plays.update(dict.fromkeys(_flatten(chosen), count))
     for (kind, names), count in endings.items():
         outcomes[kind] += count
-        wins.update(dict.fromkeys(_list_leaders(names), count))
+        wins.update(dict.fromkeys(list_leaders(names), count))
     return RoundCounts(plays, wins, outcomes, sets.total() - outcomes.total(), tuple(_flatten(joined)))
 
 
-def _name(event: Event) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
-    """Return what is counted of an event, as `peek_names` does."""
+def read_names(record: Record) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
+    """Return what is counted of an event, as `peek_names` does, without reading the rest if that is possible.
+
+    Parameters
+    ----------
+    record : Record
+        The event.
+    """
+    if (found := peek_names(record.row)) is not None:
+        return found
+    event = record.event
     if isinstance(event, Decided):
         return event.kind, event.chosen, ()
     if isinstance(event, Told):
@@ -224,7 +233,14 @@ def collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _list_leaders(names: tuple[Place, ...]) -> tuple[str, ...]:
+def list_leaders(names: tuple[Place, ...]) -> tuple[str, ...]:
+    """Return the winner, or the first of a ranking, or those that are tied for it.
+
+    Parameters
+    ----------
+    names : tuple of str, or of tuples of str
+        The winner, or the ranking, best first.
+    """
     first = names[0] if names else ()
     return first if isinstance(first, tuple) else (first,)
 

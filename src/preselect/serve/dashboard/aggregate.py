@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable
 from operator import sub
+from typing import NamedTuple, TypeVar, cast
 
 from preselect.race.calibration import Calibration
 from preselect.race.result import PastRace
 from preselect.race.totals import RaceTotals
-from preselect.serve.answers import Moment
 from preselect.serve.dashboard.buckets import Timeline
 from preselect.serve.dashboard.spread import Delays, FirstSlot, Spread
 from preselect.store import Record
-from preselect.store.events import VOID, ArmRetired, Decided, Event, Expired, Told
-from preselect.store.rounds import Round
+from preselect.store.events import VOID, ArmRetired, Decided, Expired, Told
+from preselect.store.rounds import Round, list_leaders, read_names
 
 _MOST_RECENT = 50
 _MOST_WAITING = 10_000  # decisions that wait, of which the details are kept until their outcome
-_ALL_COMPARED = 2_000  # rounds whose predictions are all compared; of the later ones, one in so many:
+_ALL_COMPARED = 2_000  # decisions whose predictions are all compared; of the later ones, one in so many:
 _COMPARED_EVERY = 50
+
+_Kept = TypeVar("_Kept")
+
+
+class _Waiting(NamedTuple):
+    """What is kept of a decision until its outcome: when it was made, its arms, and utilities if they are compared."""
+
+    at: float
+    chosen: tuple[str, ...]
+    utilities: tuple[float, ...] | None
 
 
 class Aggregate:
@@ -50,9 +60,8 @@ class Aggregate:
         self.timeline, self.spread, self.first_slot = Timeline(), Spread(), FirstSlot()
         self.delays, self.calibration, self.races = Delays(), Calibration(outside), RaceTotals()
         self._times: deque[float] = deque(maxlen=1000)
-        self._waiting: dict[int, Round] = {}
-        self._recent: dict[int, Round] = {}
-        self._comparable = 0
+        self._waiting: dict[int, _Waiting] = {}
+        self._recent: dict[int, tuple[Record, Record | None]] = {}
 
     @property
     def waiting(self) -> int:
@@ -62,7 +71,7 @@ class Aggregate:
     @property
     def recent(self) -> list[Round]:
         """The last rounds, newest first."""
-        return [*self._recent.values()][::-1]
+        return [Round.of(*pair) for pair in reversed(self._recent.values())]
 
     def find_rate(self, now: float, seconds: float = 60.0) -> float:
         """Return how many decisions were made in a second, over the last minute.
@@ -78,99 +87,103 @@ class Aggregate:
         is_full = len(last) == self._times.maxlen  # there may have been more
         return len(last) / (max(now - last[0], 1e-3) if is_full else seconds)
 
-    def fold(self, moments: Iterable[Moment | Record]) -> None:
+    def fold(self, records: Iterable[Record]) -> None:
         """Take in the events that follow.
 
         Parameters
         ----------
-        moments : iterable of Moment or Record
+        records : iterable of Record
             The events, in order.
         """
-        for moment in moments:
-            self._take(moment.number, moment.at, moment.event)
-            self.number = moment.number
+        for record in records:
+            self._take(record)
+            self.number = record.number
 
-    def _take(self, number: int, at: float, event: Event) -> None:
-        if isinstance(event, Decided):
-            self._decide(number, at, event)
-        elif isinstance(event, Told):
-            self._tell(at, event)
-        elif isinstance(event, Expired):
-            self._end("expired", at, event)
-        elif isinstance(event, ArmRetired):
-            self.plays.pop(event.name, None)
-            self.wins.pop(event.name, None)
+    def _take(self, record: Record) -> None:
+        kind = record.kind
+        if kind == Decided.kind:
+            self._decide(record)
+        elif kind == Told.kind:
+            self._tell(record)
+        elif kind == Expired.kind:
+            self._end("expired", record)
+        elif kind == ArmRetired.kind:
+            assert isinstance(record.event, ArmRetired)
+            self.plays.pop(record.event.name, None)
+            self.wins.pop(record.event.name, None)
 
-    def _decide(self, number: int, at: float, event: Decided) -> None:
-        utilities = tuple(map(sub, event.scores, event.widths))
-        made = Round(number, at, event.label, event.chosen, utilities, key=event.key)
-        _keep(self._waiting, number, made, _MOST_WAITING)
-        _keep(self._recent, number, made, _MOST_RECENT)
-        self.counts["decided"] += 1
-        self.spread.add(event.chosen)
-        self._times.append(at)
-        bucket = self.timeline.find(at)
+    def _decide(self, record: Record) -> None:
+        """Count a decision; of most of them, only the names of the arms are read."""
+        chosen = cast(tuple[str, ...], read_names(record)[1])  # ties are in outcomes only
+        made = self.counts["decided"] = self.counts["decided"] + 1
+        is_compared = made <= _ALL_COMPARED or made % _COMPARED_EVERY == 0
+        waiting = _Waiting(record.at, chosen, _read_utilities(record) if is_compared else None)
+        _keep(self._waiting, record.number, waiting, _MOST_WAITING)
+        _keep(self._recent, record.number, (record, None), _MOST_RECENT)
+        self.spread.add(chosen)
+        self._times.append(record.at)
+        bucket = self.timeline.find(record.at)
         bucket.decided += 1
-        for arm in event.chosen:
+        for arm in chosen:
             self.plays[arm] += 1
             bucket.plays[arm] += 1
         bucket.effective.add(self.spread.effective)
         bucket.waiting.add(self.waiting)
 
-    def _tell(self, at: float, event: Told) -> None:
-        ended = self._end("void" if event.outcome == VOID else "told", at, event)
-        leaders = _list_leaders(event)
-        bucket = self.timeline.find(at)
-        for arm in event.also:
+    def _tell(self, record: Record) -> None:
+        outcome, names, also = read_names(record)
+        is_void = outcome == VOID
+        made = self._end("void" if is_void else "told", record)
+        leaders, bucket = list_leaders(names), self.timeline.find(record.at)
+        for arm in also:
             self.plays[arm] += 1
             bucket.plays[arm] += 1
         for arm in leaders:
             bucket.wins[arm] += 1
             if arm in self.plays:
                 self.wins[arm] += 1
-        if ended is not None and event.outcome != VOID:
-            won, expected = self.first_slot.add(ended.chosen, leaders)
+        if made is not None and not is_void:
+            won, expected = self.first_slot.add(made.chosen, leaders)
             bucket.first.add(won)
             bucket.expected.add(expected)
-            self._compare(ended)
-            if "seconds" in event.details:
-                self.races.add(PastRace.from_details(ended))
+            self._compare(made, record)
 
-    def _end(self, how: str, at: float, event: Told | Expired) -> Round | None:
-        """Count that a decision has ended; return its round, if its details are still kept."""
+    def _end(self, how: str, record: Record) -> _Waiting | None:
+        """Count that a decision has ended; return what is kept of it, if anything still is."""
         self.counts[how] += 1
-        bucket = self.timeline.find(at)
+        bucket = self.timeline.find(record.at)
         setattr(bucket, how, getattr(bucket, how) + 1)
         bucket.waiting.add(self.waiting)
-        made = self._waiting.pop(event.decision or 0, None)
-        if made is None:
-            return None
-        ended = _end_round(made, at, event)
-        if made.number in self._recent:
-            self._recent[made.number] = ended
-        if isinstance(event, Told):
-            self.delays.add(max(at - made.decided, 0.0))
-        return ended
+        number = record.row.decision or 0
+        if number in self._recent:
+            self._recent[number] = self._recent[number][0], record
+        made = self._waiting.pop(number, None)
+        if made is not None and how != "expired":
+            self.delays.add(max(record.at - made.at, 0.0))
+        return made
 
-    def _compare(self, ended: Round) -> None:
-        self._comparable += 1
-        if self._comparable <= _ALL_COMPARED or self._comparable % _COMPARED_EVERY == 0:
+    def _compare(self, made: _Waiting, record: Record) -> None:
+        """Compare predictions with the outcome, if they are kept, and take in what it says of a race."""
+        text = record.row.text
+        if made.utilities is None and text and '"seconds"' not in text:  # nothing else need be read
+            return
+        told = record.event
+        assert isinstance(told, Told)
+        begun = told.decision or 0, made.at, "", made.chosen, made.utilities or ()
+        ended = Round(*begun, told.outcome, told.names, told.after, record.at, told.details, also=told.also)
+        if made.utilities is not None:
             self.calibration.add(ended)
+        if "seconds" in told.details:
+            self.races.add(PastRace.from_details(ended))
 
 
-def _keep(rounds: dict[int, Round], number: int, made: Round, most: int) -> None:
-    rounds[number] = made
-    if len(rounds) > most:
-        del rounds[next(iter(rounds))]
+def _keep(kept: dict[int, _Kept], number: int, made: _Kept, most: int) -> None:
+    kept[number] = made
+    if len(kept) > most:
+        del kept[next(iter(kept))]
 
 
-def _end_round(made: Round, at: float, event: Told | Expired) -> Round:
-    begun = made.number, made.decided, made.label, made.chosen, made.utilities
-    if isinstance(event, Expired):
-        return Round(*begun, Expired.kind, ended=at, key=made.key)
-    return Round(*begun, event.outcome, event.names, event.after, at, event.details, made.key, event.also)
-
-
-def _list_leaders(event: Told) -> tuple[str, ...]:
-    first = event.names[0] if event.names else ()
-    return first if isinstance(first, tuple) else (first,)
+def _read_utilities(record: Record) -> tuple[float, ...]:
+    event = record.event
+    assert isinstance(event, Decided)
+    return tuple(map(sub, event.scores, event.widths))

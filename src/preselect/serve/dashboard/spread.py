@@ -7,6 +7,7 @@ from collections import Counter, deque
 
 _LAST = 1000  # sets, whose arms are counted
 _LAST_OUTCOMES = 500
+_STEPS = [(c + 1) * math.log(c + 1) - (c * math.log(c) if c else 0.0) for c in range(_LAST + 1)]  # of c log c
 
 
 class Spread:
@@ -23,7 +24,7 @@ class Spread:
 
     def __init__(self) -> None:
         self._sets: deque[tuple[str, ...]] = deque()
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, int] = {}
         self._size, self._sum = 0, 0.0  # of c log c over all counts c
 
     def add(self, chosen: tuple[str, ...]) -> None:
@@ -35,30 +36,28 @@ class Spread:
             Its arms.
         """
         self._sets.append(chosen)
+        self._size += len(chosen)
         for arm in chosen:
-            self._change(arm, 1)
+            before = self._counts.get(arm, 0)
+            self._counts[arm] = before + 1
+            self._sum += _STEPS[before]
         if len(self._sets) > _LAST:
-            for arm in self._sets.popleft():
-                self._change(arm, -1)
+            self._forget(self._sets.popleft())
 
     @property
     def effective(self) -> float:
         """The effective number of arms; 0 before the first set."""
         return math.exp(max(math.log(self._size) - self._sum / self._size, 0.0)) if self._size else 0.0
 
-    def _change(self, arm: str, by: int) -> None:
-        before = self._counts[arm]
-        after = before + by
-        self._sum += _weigh(after) - _weigh(before)
-        self._size += by
-        if after:
-            self._counts[arm] = after
-        else:
-            del self._counts[arm]
-
-
-def _weigh(count: int) -> float:
-    return count * math.log(count) if count > 1 else 0.0
+    def _forget(self, chosen: tuple[str, ...]) -> None:
+        self._size -= len(chosen)
+        for arm in chosen:
+            after = self._counts[arm] - 1
+            self._sum -= _STEPS[after]
+            if after:
+                self._counts[arm] = after
+            else:
+                del self._counts[arm]
 
 
 class FirstSlot:

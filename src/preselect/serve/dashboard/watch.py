@@ -73,13 +73,13 @@ class Watch:
         is_over = False
         while not is_over and time.monotonic() < self._used + _REST:
             try:
-                moments = await self._backend.history(self.name, self.aggregate.number, _PAGE)
+                records = await self._backend.history(self.name, self.aggregate.number, _PAGE)
             except PreselectError:  # it starts, stops, or the storage fails; those who look are told by their page
-                moments = []
-            for begin in range(0, len(moments), _SLICE):
-                self.aggregate.fold(moments[begin : begin + _SLICE])
+                records = []
+            for begin in range(0, len(records), _SLICE):
+                self.aggregate.fold(records[begin : begin + _SLICE])
                 await asyncio.sleep(0.0)
-            if len(moments) < _PAGE:
+            if len(records) < _PAGE:
                 self._is_current.set()
                 is_over = await self._streams.pause(_PAUSE)
 
