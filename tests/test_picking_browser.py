@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsers import find_violations, photograph
+from browsers import look_at
 from picker import Picker, open_demo
 
 pytestmark = pytest.mark.soak
@@ -112,7 +112,7 @@ def test_somebody_simulated_picks_and_the_truth_is_shown(address, open_page):
     page = open_picking(open_page, address, "simulated")
     assert page.locator(".truth").count() == 0
     page.click("#simulate")
-    page.wait_for_selector("#simulate:has-text('Let somebody')", timeout=60_000)
+    page.wait_for_selector("#simulate:has-text('Let somebody')", timeout=300_000)
     wait_for_round(page, 41)
     assert page.locator(".truth").count() == 17
     rank = int(re.search(r"number (\d+) of", page.inner_text("#best-caption"))[1])
@@ -126,18 +126,13 @@ def test_what_goes_wrong_is_said_as_text(address, open_page):
     assert page.locator("#problem img").count() == 0
 
 
-@pytest.mark.parametrize("size", ["wide", "phone"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_page_is_accessible_and_fits(address, open_page, size, dark):
-    look = f"{size}-{'dark' if dark else 'light'}"
-    page, picker = open_picking(open_page, address, look, dark=dark, size=size), Picker(3)
-    photograph(page, f"pick-empty-{look}")
+def test_the_page_is_accessible_and_fits(address, open_page):
+    page, picker = open_picking(open_page, address, "looks"), Picker(3)
+    look_at(page, "pick-empty")
     for number in range(1, 31):
         pick(page, picker)
         wait_for_round(page, number + 1)
     page.wait_for_timeout(400)  # posters have arrived
-    photograph(page, f"pick-{look}")
+    look_at(page, "pick")
     page.click("#why")
-    assert find_violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    photograph(page, f"pick-why-{look}")
+    look_at(page, "pick-why")

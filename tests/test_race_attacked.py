@@ -1,12 +1,13 @@
 """Racers that attack the command, its pipes, files and bookkeeping, and callers that hand down strange signals."""
 
+import ctypes
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from processes import Fork, find_marked, get_parent, list_descriptors, list_pids, read_proc, wait_until
-from racers import answering, by_name, python, shell, sleeper, statuses
+from racers import LONG, answering, by_name, python, shell, sleeper, statuses
 from test_race_hostile import Patient
 
 from preselect.race import supervisor
@@ -312,6 +313,18 @@ def test_the_pipes_and_the_memory_of_the_supervisor_are_closed_to_racers(supervi
         "raise SystemExit(10)"
     )
     assert supervise(python("curious", code), level=level).output == b"Permission denied\n" * 3
+
+
+def race_as_powerful_as_racers(folder):
+    """Without the right to look into other processes, which racers of root do not have either."""
+    ctypes.CDLL(None).prctl(24, ctypes.c_ulong(19), 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_PTRACE
+    spy = shell("spy", "readlink /proc/$PPID/fd/1 && exit 10")
+    print(statuses(Supervision([spy], Limits(LONG), folder=folder / "race", level=SUBREAPER).run())["spy"])
+
+
+def test_the_supervisor_is_closed_even_to_racers_that_have_all_of_its_rights(tmp_path):
+    with Fork(race_as_powerful_as_racers, tmp_path) as command:
+        assert command.output.read() == b"no answer\n", command.errors.read()
 
 
 def test_only_signed_messages_count_and_each_only_once():

@@ -102,16 +102,16 @@ def test_a_worker_killed_in_the_middle_takes_its_racers_along_and_its_race_runs_
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_racers_end_when_the_command_does(pool, formulas, cluster, token, number):
-    path = pool(
-        {"one": "setsid sleep 100 & sleep 100", "other": "sleep 100"}, one=mark(token), other=mark(token), features=NONE
-    )
+    marks = {"one": mark(token), "other": mark(token)}
+    scripts = {"one": "setsid sleep 900 & sleep 900", "other": "sleep 900"}
+    path = pool(scripts, seconds=900, features=NONE, **marks)  # no limit ends them while the test waits
     arguments = ["race", str(path), str(formulas), "--cluster", cluster.scheduler_address]
     with Fork(command, arguments) as process:
         wait_until(lambda: len(find_marked(token)) >= 6)
         process.send_signal(number)
         process.errors.read()
         assert process.wait() == (130 if number == signal.SIGINT else -9)
-    wait_until(lambda: not find_marked(token), seconds=20)
+    wait_until(lambda: not find_marked(token), seconds=60)
     assert [one.kind for one in read_journal(path)] == ["void" if number == signal.SIGINT else None] * 2
 
 

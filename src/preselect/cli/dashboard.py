@@ -1,5 +1,6 @@
 """A dashboard beside a command: a service of its own that only reads the journal."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,15 @@ from pathlib import Path
 
 import click
 
+# however the command ends, its dashboard does too
+_SERVE = """
+import sys
+from preselect.race.supervisor.system import die_with_parent
+die_with_parent(int(sys.argv.pop(1)))
+from preselect.cli import main
+main()
+"""
+
 
 @contextmanager
 def show_dashboard(journal: Path, wanted: bool) -> Iterator[None]:
@@ -15,7 +25,8 @@ def show_dashboard(journal: Path, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    command = [sys.executable, "-m", "preselect", "serve", "--journal", str(journal), "--port", "0"]
+    arguments = [str(os.getpid()), "serve", "--journal", str(journal), "--port", "0"]
+    command = [sys.executable, "-c", _SERVE, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True) as process:
         assert process.stdout is not None
         try:

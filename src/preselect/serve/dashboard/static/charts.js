@@ -36,6 +36,18 @@ const charts = (() => {
     won: (all) => share(all.shares, all.shares.won),
   };
 
+  /* How times are written: the step of the ticks, the usual form, and what is below the first tick of a year, day or minute. */
+  const times = [
+    [3600 * 24 * 365, "{YYYY}", null, null, null, null, null, null, 1],
+    [3600 * 24 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [3600 * 24, "{DD} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{DD} {MMM} {YYYY}", null, "\n{DD} {MMM}", null, null, null, 1],
+    [1, ":{ss}", "\n{DD} {MMM} {YYYY} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+    [0.001, ":{ss}.{fff}", "\n{DD} {MMM} {YYYY} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+  ];
+  const universal = (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC");
+  const moment = uPlot.fmtDate("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}");
+
   const share = (shares, values) =>
     ({ columns: [shares.at, ...values], series: shares.arms.map((arm, place) => line(arm, place)), share: true });
 
@@ -43,13 +55,13 @@ const charts = (() => {
     const axis = { stroke: tone("--faint"), grid: { stroke: tone("--line"), width: 1 }, ticks: { stroke: tone("--line"), width: 1 } };
     const format = kind.share ? percent : whole;
     return {
-      width: element.clientWidth, height: 220, bands: kind.bands || [], legend: { live: matchMedia("(hover: hover)").matches },
+      width: element.clientWidth, height: 220, tzDate: universal, bands: kind.bands || [], legend: { live: matchMedia("(hover: hover)").matches },
       scales: {
         x: { range: (plot, low, high) => (low === high ? [low - 30, high + 30] : [low, high]) },  // a single point is no span
         y: { range: (plot, low, high) => [0, kind.share ? Math.min(1, (high || 1) * 1.1) : (high || 1) * 1.1] },
       },
-      axes: [axis, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
-      series: [{ label: "at" }, ...kind.series.map((one) => ({ points: { show: kind.columns[0].length < 3 }, ...one, value: (plot, value) => format(value) }))],
+      axes: [{ ...axis, values: times }, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
+      series: [{ label: "at", value: (plot, value) => (value == null ? "" : moment(universal(value))) }, ...kind.series.map((one) => ({ points: { show: kind.columns[0].length < 3 }, ...one, value: (plot, value) => (plot.cursor.idx == null ? "" : format(value)) }))],
     };
   }
 

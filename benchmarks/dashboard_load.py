@@ -1,0 +1,74 @@
+"""What an open dashboard costs the service: CPU per request with and without one, in turn, and memory over time.
+
+Two services with SQLite get the same load, one after the other, again and again: n = 50 arms, 8 + 8 features, k = 4.
+One of them has a dashboard open, which reads as the page does: the stream of changes, and the curves every two seconds.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+
+from serve import Served
+
+TURNS = int(os.environ.get("TURNS", "10"))
+SECONDS = float(os.environ.get("SECONDS", "4"))
+MOST_SLOWER = 0.05
+
+
+def open_dashboard(url):
+    """Read like the page of a preselector, for as long as the service runs."""
+    page = f"{url}/preselectors/bench"
+    for read in (lambda: _follow(page + "/live"), lambda: _fetch(page + "/series")):
+        threading.Thread(target=read, daemon=True).start()
+
+
+def _follow(address):
+    with urllib.request.urlopen(address) as answer:
+        for _ in answer:
+            pass
+
+
+def _fetch(address):
+    while True:
+        urllib.request.urlopen(address).read()
+        time.sleep(2.0)
+
+
+def read_memory(served):
+    """MB that the service has in memory."""
+    lines = Path(f"/proc/{served.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def main():
+    threading.excepthook = lambda _: None  # the services end before their readers
+    with ExitStack() as stack:
+        folders = [stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(2)]
+        alone, watched = (stack.enter_context(Served("bench.journal", folder)) for folder in folders)
+        for served, folder in zip((alone, watched), folders, strict=True):
+            served.load("both", 1.0, folder)  # compiles, and fills caches
+        open_dashboard(watched.url)
+        ratios, requests = [], 0
+        for turn in range(TURNS):
+            pairs = [(alone, folders[0]), (watched, folders[1])]
+            found = {one: one.load("both", SECONDS, folder) for one, folder in (pairs if turn % 2 else pairs[::-1])}
+            costs = [found[one]["cpu"] for one in (alone, watched)]
+            ratios.append(costs[1] / costs[0] - 1.0)
+            requests += found[watched]["requests"]
+            print(f"CPU per request {1e6 * costs[0]:4.0f} µs alone, {1e6 * costs[1]:4.0f} µs with a dashboard; "
+                  f"after {requests} requests {read_memory(alone):.1f} and {read_memory(watched):.1f} MB", flush=True)  # fmt: skip
+    slower = statistics.median(ratios)
+    error = statistics.stdev(ratios) / TURNS**0.5
+    print(f"{'ok    ' if slower <= MOST_SLOWER else 'MISSED'}  {slower:+.1%} (± {error:.1%}) with a dashboard; "
+          f"at most {MOST_SLOWER:.0%}")  # fmt: skip
+    return 0 if slower <= MOST_SLOWER else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
