@@ -13,7 +13,7 @@ ANSWER = "printf 's SATISFIABLE\\nv 1 2 0\\n'; exit 10"
 
 
 @pytest.fixture
-def raced(pool, tmp_path, token):
+def raced(pool, tmp_path):
     """A command that has raced once and waits for another file; and the address of its dashboard."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
@@ -39,7 +39,7 @@ def shows(address, text):
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGKILL])
-def test_a_dashboard_shows_races_while_they_run_and_ends_with_the_command(raced, token, number):
+def test_a_dashboard_shows_races_while_they_run_and_ends_with_the_command(token, raced, number):
     process, address = raced
     wait_until(lambda: shows(address + "/preselectors/pool", "first.cnf"))
     wait_until(lambda: shows(address + "/preselectors/pool", "Seconds saved"))

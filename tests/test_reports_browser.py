@@ -5,9 +5,9 @@ from browsers import look_at
 from race_journals import open_learner, play
 from studies import compute
 
-from preselect import logs
 from preselect.offline import fit
 from preselect.offline.page import write_fit_page
+from preselect.offline.sources import read_logs
 from preselect.race.report import write_report as write_race_report
 from preselect.study import SyntheticPlan, SyntheticSetting
 from preselect.study.report import write_report as write_study_report
@@ -35,7 +35,7 @@ def reports(tmp_path_factory):
         "race": write_race_report(folder / "a.journal", folder / "race.html").as_uri(),
         "study": write_study_report(compute(folder / "study", PLAN)).as_uri(),
         "fit": write_fit_page(
-            folder / "fit.html", fit(logs.read(folder / "a.journal"), held_out=0.3), HOSTILE
+            folder / "fit.html", fit(read_logs(folder / "a.journal"), held_out=0.3), HOSTILE
         ).as_uri(),
     }
 

@@ -38,14 +38,14 @@ better = "smaller"               # or "larger"
 # verifier = ["my-checker", "{{instance}}", "{{output}}"]  # a program that exits with 0 if the answer is right
 
 # Optimisers print their values, and those that are stopped at the time limit count with the last one; a program that
-# keeps its output back needs `stdbuf -oL` before it, or a limit of its own below that of the race. For solvers of
-# linear and integer programs, for instance, minimising:
+# keeps its output back needs `stdbuf -oL` before it, or a limit of its own below that of the race. Take care that the
+# expression finds values of solutions only, not bounds. For solvers of integer programs, for instance, minimising:
 #
 # [success]
 # better = "smaller"
 # [arms.glpk]
 # command = ["glpsol", "--tmlim", "50", "--lp", "{{instance}}"]
-# success = {{ value = 'obj = +(\\S+)' }}
+# success = {{ value = 'mip = +(\\S+) +>=' }}  # `obj =` would be the relaxation
 # [arms.cbc]
 # command = ["cbc", "{{instance}}", "sec", "50", "solve"]
 # success = {{ value = 'Objective value: +(\\S+)' }}

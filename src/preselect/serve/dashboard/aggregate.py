@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 from preselect.race.calibration import Calibration
 from preselect.race.result import PastRace
 from preselect.race.totals import RaceTotals
-from preselect.serve.dashboard.buckets import Timeline
+from preselect.serve.dashboard.buckets import Bucket, Timeline
 from preselect.serve.dashboard.spread import Delays, FirstSlot, Spread
 from preselect.store import Record
 from preselect.store.events import VOID, ArmRetired, Decided, Expired, Told
@@ -19,7 +19,8 @@ from preselect.store.rounds import Round, list_leaders, read_names
 _MOST_RECENT = 50
 _MOST_WAITING = 10_000  # decisions that wait, of which the details are kept until their outcome
 _ALL_COMPARED = 2_000  # decisions whose predictions are all compared; of the later ones, one in so many:
-_COMPARED_EVERY = 50
+_COMPARED_EVERY = 200
+_SPREAD_EVERY = 10  # of the later decisions: the spread of the last 1000 sets changes slowly
 
 _Kept = TypeVar("_Kept")
 
@@ -46,6 +47,8 @@ class Aggregate:
         The number of the last event that is in it.
     counts : Counter
         Decisions that were made ("decided"), and those that ended: "told", "void", "expired".
+    waiting : int
+        How many decisions wait for their outcome.
     plays, wins : Counter
         By arm: how often it was chosen, or competed besides, and won. Arms that have left are forgotten.
     timeline : Timeline
@@ -55,18 +58,14 @@ class Aggregate:
     """
 
     def __init__(self, outside: bool) -> None:
-        self.number, self.counts = 0, Counter[str]()
+        self.number, self.counts = 0, Counter(decided=0, told=0, void=0, expired=0)
         self.plays, self.wins = Counter[str](), Counter[str]()
         self.timeline, self.spread, self.first_slot = Timeline(), Spread(), FirstSlot()
         self.delays, self.calibration, self.races = Delays(), Calibration(outside), RaceTotals()
+        self.waiting = 0
         self._times: deque[float] = deque(maxlen=1000)
         self._waiting: dict[int, _Waiting] = {}
         self._recent: dict[int, tuple[Record, Record | None]] = {}
-
-    @property
-    def waiting(self) -> int:
-        """How many decisions wait for their outcome."""
-        return self.counts["decided"] - self.counts["told"] - self.counts["void"] - self.counts["expired"]
 
     @property
     def recent(self) -> list[Round]:
@@ -127,14 +126,16 @@ class Aggregate:
         for arm in chosen:
             self.plays[arm] += 1
             bucket.plays[arm] += 1
-        bucket.effective.add(self.spread.effective)
+        if made <= _ALL_COMPARED or made % _SPREAD_EVERY == 0:
+            bucket.effective.add(self.spread.effective)
+        self.waiting += 1
         bucket.waiting.add(self.waiting)
 
     def _tell(self, record: Record) -> None:
         outcome, names, also = read_names(record)
         is_void = outcome == VOID
-        made = self._end("void" if is_void else "told", record)
-        leaders, bucket = list_leaders(names), self.timeline.find(record.at)
+        made, bucket = self._end("void" if is_void else "told", record)
+        leaders = list_leaders(names)
         for arm in also:
             self.plays[arm] += 1
             bucket.plays[arm] += 1
@@ -148,11 +149,12 @@ class Aggregate:
             bucket.expected.add(expected)
             self._compare(made, record)
 
-    def _end(self, how: str, record: Record) -> _Waiting | None:
-        """Count that a decision has ended; return what is kept of it, if anything still is."""
+    def _end(self, how: str, record: Record) -> tuple[_Waiting | None, Bucket]:
+        """Count that a decision has ended; return what is kept of it, if anything still is, and the interval."""
         self.counts[how] += 1
         bucket = self.timeline.find(record.at)
         setattr(bucket, how, getattr(bucket, how) + 1)
+        self.waiting -= 1
         bucket.waiting.add(self.waiting)
         number = record.row.decision or 0
         if number in self._recent:
@@ -160,7 +162,7 @@ class Aggregate:
         made = self._waiting.pop(number, None)
         if made is not None and how != "expired":
             self.delays.add(max(record.at - made.at, 0.0))
-        return made
+        return made, bucket
 
     def _compare(self, made: _Waiting, record: Record) -> None:
         """Compare predictions with the outcome, if they are kept, and take in what it says of a race."""
