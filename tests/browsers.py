@@ -21,7 +21,7 @@ _ARGUMENTS = [
 ]
 _ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED_ENCODING")
 # what a page that is still open says when its service has ended
-_PLAIN = "document.querySelectorAll('.scroll').forEach(one => one.style.background = 'none')"
+_SHADOWS = "shown => document.querySelectorAll('.scroll').forEach(one => one.style.background = shown ? '' : 'none')"
 # axe-core does not judge text over the shadows at the edges of tables
 
 
@@ -111,9 +111,10 @@ def look_at(page, name):
 
 def _find_violations(page):
     """What axe-core finds serious about a page, or worse."""
-    page.evaluate(_PLAIN)
+    page.evaluate(_SHADOWS, False)
     page.evaluate((Path(__file__).parent / "axe" / "axe.min.js").read_text())
     found = page.evaluate("async () => (await axe.run()).violations")
+    page.evaluate(_SHADOWS, True)
     return [
         (one["id"], [node["html"][:200] for node in one["nodes"]])
         for one in found

@@ -20,6 +20,8 @@ def main():
             page = browser.new_page(viewport={"width": 1100, "height": 1350})
             page.goto(process.url + "/preselectors/articles")
             page.wait_for_selector('[data-chart="first"] canvas')
+            page.wait_for_selector("text=The history is being read", state="detached")
+            page.wait_for_timeout(2500)  # the curves follow every two seconds
             page.screenshot(path=TARGET)
             browser.close()
     print(TARGET)

@@ -42,8 +42,8 @@ const charts = (() => {
     [3600 * 24 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
     [3600 * 24, "{DD} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
     [60, "{HH}:{mm}", "\n{DD} {MMM} {YYYY}", null, "\n{DD} {MMM}", null, null, null, 1],
-    [1, ":{ss}", "\n{DD} {MMM} {YYYY} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
-    [0.001, ":{ss}.{fff}", "\n{DD} {MMM} {YYYY} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+    [1, ":{ss}", "\n{DD} {MMM} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+    [0.001, ":{ss}.{fff}", "\n{DD} {MMM} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
   ];
   const universal = (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC");
   const moment = uPlot.fmtDate("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}");
@@ -57,7 +57,7 @@ const charts = (() => {
     return {
       width: element.clientWidth, height: 220, tzDate: universal, bands: kind.bands || [], legend: { live: matchMedia("(hover: hover)").matches },
       scales: {
-        x: { range: (plot, low, high) => (low === high ? [low - 30, high + 30] : [low, high]) },  // a single point is no span
+        x: { range: (plot, low, high) => (plot.data[0].length === 1 ? [low - 30, low + 30] : [low, high]) },  // a single point is no span
         y: { range: (plot, low, high) => [0, kind.share ? Math.min(1, (high || 1) * 1.1) : (high || 1) * 1.1] },
       },
       axes: [{ ...axis, values: times }, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
