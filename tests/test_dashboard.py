@@ -2,14 +2,18 @@
 
 import time
 
+import msgspec
 import pytest
 from dashboards import HOSTILE, play, put_articles
 from race_journals import open_learner
 from race_journals import play as play_races
 from services import bear, decide, make_keys, open_service, put_demo, tell
 
+from preselect.serve.dashboard.aggregate import Aggregate
 from preselect.serve.dashboard.buckets import Timeline
 from preselect.serve.dashboard.routes import PAGES
+from preselect.serve.dashboard.series import make_series
+from preselect.store import Record, read_counts
 
 ORDER = ("reader", "client", "admin")
 HTML = {"Accept": "text/html"}
@@ -228,3 +232,39 @@ def test_neighbours_are_gathered_in_order_until_there_are_enough(decided):
     groups = timeline.gather(20)
     assert [bucket.decided for group in groups for bucket in group] == decided
     assert len(groups) == 1 or all(sum(bucket.decided for bucket in group) >= 20 for group in groups)
+
+
+def test_names_that_are_peeked_at_and_events_that_are_read_count_alike(tmp_path):
+    with open_learner(tmp_path / "pool.journal") as learner:
+        play_races(learner, 60)
+        records, counts = [*learner.journal.records()], read_counts(learner.journal)
+    read = [Record(one.row._replace(text=""), one.event) for one in records]  # as without storage
+    for events in (records, read):
+        aggregate = Aggregate(outside=False)
+        aggregate.fold(events)
+        assert (aggregate.plays, aggregate.wins) == (counts.plays, counts.wins)
+        assert aggregate.counts["decided"] == counts.rounds == 60
+        assert (aggregate.counts["void"], aggregate.waiting) == (counts.outcomes["void"], counts.unfinished)
+        assert aggregate.races.races == 60 - counts.outcomes["void"]
+        assert [one.label for one in aggregate.recent[:2]] == ["59.cnf", "58.cnf"]
+        assert aggregate.calibration.rounds == counts.outcomes["winner"]
+
+
+def test_what_is_kept_of_a_long_history_does_not_grow(tmp_path):
+    with open_learner(tmp_path / "pool.journal") as learner:
+        play_races(learner, 30)
+        learner.select([1.0, 2.0], k=2, label="waits for ever")
+        records = [*learner.journal.records()]
+    aggregate = Aggregate(outside=False)
+    for turn in range(150):
+        shift, later = turn * len(records), 3600.0 * turn
+        aggregate.fold(Record(move(one.row, shift, later)) for one in records)
+    assert aggregate.counts["decided"] == 150 * 31
+    assert len(aggregate.recent) == 50
+    assert len(aggregate.timeline.buckets) <= 600 < 150 * 31
+    assert len(msgspec.json.encode(make_series(aggregate))) < 200_000
+
+
+def move(row, shift, later):
+    ended = None if row.decision is None else row.decision + shift
+    return row._replace(number=row.number + shift, at=row.at + later, decision=ended)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from preselect.errors import InputError
+from preselect.race import read_pool
 from preselect.sat import dimacs
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "portfolio"
@@ -178,3 +179,37 @@ def test_a_missing_pool_is_written_and_an_existing_one_races_two_arms_within_the
         (2, 5.0, 64.0),
         (2, 2.5, 64.0),
     ]
+
+
+class TestReplay:
+    """Four arms on thirty instances of which "fast" is best: what is raced, learnt and counted."""
+
+    @pytest.fixture
+    def replay(self):
+        return _imported("replay")
+
+    @pytest.fixture
+    def rounds(self, replay):
+        times = {"fast": (0.2, True), "slow": (1.0, True), "late": (2.0, True), "never": (3.0, False)}
+        outcomes = {arm: replay.Outcome(*time) for arm, time in times.items()}
+        return [(f"{number}.cnf", {"x": float(number)}, outcomes) for number in range(30)]
+
+    @pytest.fixture
+    def arms(self, pool):
+        return read_pool(pool(dict.fromkeys(("fast", "slow", "late", "never"), "exit 0"), head="k = 2", seconds=3))
+
+    def test_it_learns_and_after_races_keep_to_their_budget(self, replay, rounds, arms):
+        alone, taught = replay.replay(arms, rounds, 0.0), replay.replay(arms, rounds, 1.0)
+        assert alone.used_after == 0.0
+        assert alone.used == pytest.approx(2 * sum(outcome.seconds for outcome in alone.run.values()))
+        assert 0.0 < taught.used_after <= taught.used + 1e-9
+        assert all(taught.run[name].seconds == 0.2 for name, _, _ in rounds[-20:])
+        assert replay.race(rounds[0][2], ["never", "late"], 1.5) == (None, 1.5)
+
+    def test_an_arm_is_measured_by_its_cpu_time(self, replay, pool, tmp_path):
+        (tmp_path / "a.cnf").write_text("p cnf 1 1\n1 0\n")
+        made = read_pool(pool({"good": "sleep 0.2; exit 10", "busy": "while :; do :; done"}, seconds=3))
+        name, arm, seconds, status, limit = replay.measure_cpu(made, tmp_path / "a.cnf", "good", 1)
+        assert (name, arm, status, limit) == ("a.cnf", "good", "won", 1)
+        assert seconds < 0.2  # sleeping costs nothing
+        assert replay.measure_cpu(made, tmp_path / "a.cnf", "busy", 1)[3] == "timeout"

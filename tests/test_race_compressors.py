@@ -1,10 +1,12 @@
 """The pool of compressors that `race init --kind program` writes works as it is."""
 
+import re
+
 import pytest
 from commands import preselect
 
 from preselect.race import read_pool
-from preselect.race.compressors import find_compressors
+from preselect.race.compressors import PROGRAMS, find_compressors
 
 
 @pytest.mark.parametrize("folders", ["", None])
@@ -25,3 +27,18 @@ def test_the_first_pool_of_programs_works_with_and_without_installed_compressors
     assert preselect("race", "check", pool, "--instance", file).stdout.count("ok     ") == len(found)
     preselect("race", pool, file, "--output", tmp_path / "out")
     assert 0 < (tmp_path / "out" / "file.out").stat().st_size < 200
+
+
+PRINTED = {  # by GLPK 5.0, CBC 2.10 and HiGHS on the same integer program, whose best value is 258
+    "glpk": "*    25: obj =   2.483993363e+02 inf =   0.000e+00 (0)\nOPTIMAL LP SOLUTION FOUND\n"
+    "+    25: mip =     not found yet >=              -inf        (1; 0)\nSolution found by heuristic: 259\n"
+    "+    76: mip =   2.580000000e+02 >=     tree is empty   0.0% (0; 33)\n",
+    "cbc": "Cuts at root node changed objective from 248.399 to 255.398\nObjective value:          258.00000000\n",
+    "highs": "  Primal bound      258\n  Dual bound        258\n",
+}
+
+
+@pytest.mark.parametrize("arm", PRINTED)
+def test_the_examples_for_integer_programs_find_the_value_of_the_solution(arm):
+    pattern = re.search(rf"# \[arms\.{arm}\]\n.*\n# success = {{{{ value = '(.+?)' }}}}", PROGRAMS)[1]
+    assert float(re.findall(pattern, PRINTED[arm])[-1]) == 258.0

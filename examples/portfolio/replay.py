@@ -8,7 +8,6 @@ the same with after-races of several budgets, which follow the rules of the comm
 
 import argparse
 import csv
-import os
 import resource
 import subprocess
 import zlib
@@ -35,16 +34,22 @@ LEAST_SECONDS = 0.05  # of a race that is followed by an after-race, as in the c
 def measure_cpu(pool: Pool, path: Path, arm: str, limit: int) -> tuple[str, str, float, str, float]:
     """Run an arm alone within a limit of CPU time and return its line of the table."""
     racer = pool.make_racer(arm, path, seed=zlib.crc32(path.name.encode()) >> 1)
-    process = subprocess.Popen(
+    before = used_by_children()
+    done = subprocess.run(
         racer.command,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)),
     )
-    text = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    is_solved = os.waitstatus_to_exitcode(status) in (10, 20) or b"SATISFIABLE" in text  # z3 exits with 0
-    return path.name, arm, round(used.ru_utime + used.ru_stime, 4), "won" if is_solved else "timeout", limit
+    is_solved = done.returncode in (10, 20) or b"SATISFIABLE" in done.stdout  # z3 exits with 0
+    return path.name, arm, round(used_by_children() - before, 4), "won" if is_solved else "timeout", limit
+
+
+def used_by_children() -> float:
+    """CPU seconds of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 # --- replayed races ---------------------------------------------------------------------------------------------------
