@@ -31,6 +31,7 @@ while True: os.pwrite(1, b's SATISFIABLE\\nv 1 2 0\\n' * 5000, 0); os.ftruncate(
     # fills the folder with files of every kind
     "littering": """
 import _socket
+os.chdir(folder)
 for number in range(300):
     os.mkfifo(f'f{number}'); os.symlink('/dev/zero', f'l{number}'); os.mkdir(f'd{number}')
     open(f'o{number}', 'wb').write(bytes(1000)); os.chmod(f'd{number}', 0)
