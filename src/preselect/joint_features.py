@@ -122,6 +122,13 @@ class JointFeatures:
             self._arms = self._join(np.arange(self.n_slots), self.values)
         return StructuredContext(self._arms, c) if slots is None else StructuredContext(self._arms[slots], c, slots)
 
+    def show_rows(self, slots: Integers, values: Floats, context: Floats) -> StructuredContext:
+        """Return what a policy sees of some arms, whose own features are given, in a context."""
+        c = self._complete(context)
+        if self.has_blocks:
+            return self._show_blocks(self._scale(values), slots, None, c)
+        return StructuredContext(self._join(slots, values), c, slots)
+
     def see(self, context: Floats) -> None:
         """Take in a context for the scaling to come."""
         if self.seen.size:

@@ -16,13 +16,14 @@ def logs() -> None:
 
     \b
     A table is a CSV or Parquet file with one row for each arm of each round:
-        round         what the round is called
-        arm           the name of the arm
-        place         1 for the winner, 2 for the next; equal if tied; empty if not placed
-        shown         1 or 0, if arms are listed that were not shown
-        propensity    the probability with which the arm was shown, if that is known
-        arm.NAME      a feature of the arm: a number, or empty if it is not known
-        context.NAME  a feature of the round: the same in all its rows
+        round           what the round is called
+        arm             the name of the arm
+        place           1 for the winner, 2 for the next; equal if tied; empty if not placed
+        shown           1 or 0, if arms are listed that were not shown
+        propensity      the probability with which the arm was shown, if that is known
+        set_propensity  the probability with which exactly these arms were shown, if that is known
+        arm.NAME        a feature of the arm: a number, or empty if it is not known
+        context.NAME    a feature of the round: the same in all its rows
     """
 
 

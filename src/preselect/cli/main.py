@@ -10,6 +10,7 @@ import click
 import preselect as library
 from preselect.cli.compile import compile_all
 from preselect.cli.demo import demo
+from preselect.cli.evaluate import evaluate_policies
 from preselect.cli.fit import fit_logs
 from preselect.cli.instances import make_visible
 from preselect.cli.journal import journal
@@ -103,5 +104,5 @@ def preselect() -> None:
     """
 
 
-for _command in (demo, race, serve, study, policies, journal, logs, fit_logs, sat, compile_all):
+for _command in (demo, race, serve, study, policies, journal, logs, fit_logs, evaluate_policies, sat, compile_all):
     preselect.add_command(_command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class Logs:
         that was shown and not placed came out behind all that were; a round without any place had no winner.
     propensities : array of N floats
         The probability with which the arm was shown; NaN where it is not known.
+    set_propensities : array of T floats
+        The probability with which exactly the arms of each round were shown together; NaN where it is not known.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Logs:
     shown: NDArray[np.bool_]
     places: Integers
     propensities: Floats
+    set_propensities: Floats
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -120,5 +123,25 @@ class Logs:
             labels=self.labels[first:last],
             starts=self.starts[first : last + 1] - self.starts[first],
             contexts=self.contexts[first:last],
+            set_propensities=self.set_propensities[first:last],
             **{name: getattr(self, name)[rows] for name in ("arm", "values", "shown", "places", "propensities")},
         )
+
+    def list_every_arm(self) -> Self:
+        """Return the same rounds, each with a row for every arm of the logs: those that had none were not shown.
+
+        Their features are those of the arm's last row.
+        """
+        T, n = len(self), len(self.arms)
+        places = np.repeat(np.arange(T), np.diff(self.starts)) * n + self.arm
+        last = np.full((n, len(self.features)), np.nan)
+        last[self.arm] = self.values  # the last of several rows counts
+        columns: dict[str, Any] = {
+            "values": np.tile(last, (T, 1)),
+            "shown": np.zeros(T * n, dtype=np.bool_),
+            "places": np.zeros(T * n, dtype=np.int64),
+            "propensities": np.full(T * n, np.nan),
+        }
+        for name, column in columns.items():
+            column[places] = getattr(self, name)
+        return replace(self, starts=np.arange(T + 1) * n, arm=np.tile(np.arange(n), T), **columns)

@@ -7,6 +7,7 @@ A table has one row for each arm of each round, and these columns:
     place           1 for the winner, 2 for the next and so on; equal for arms that are tied; empty if not placed
     shown           1 if the arm was shown, 0 if it was there but not shown; without this column all were shown
     propensity      the probability with which it was shown, if that is known
+    set_propensity  the probability with which exactly these arms were shown together: the same in all rows of a round
     arm.NAME        a feature of the arm: a number, or empty if it is not known
     context.NAME    a feature of the round: the same in all its rows
 """
@@ -24,7 +25,7 @@ from preselect.errors import InputError
 from preselect.logs.columns import Columns, Source, read_columns
 from preselect.logs.logs import Logs
 
-_KNOWN = ("round", "arm", "place", "shown", "propensity")
+_KNOWN = ("round", "arm", "place", "shown", "propensity", "set_propensity")
 _PREFIXES = ("arm.", "context.")
 _TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -126,7 +127,8 @@ class _Table:
             contexts=contexts[firsts],
             shown=shown[order],
             places=places[order],
-            propensities=self._read_propensities()[order],
+            propensities=self._read_propensities("propensity")[order],
+            set_propensities=self._read_of_rounds("set_propensity", rounds, firsts),
         )
 
     def _check_rounds(self, rounds: Integers, arm: Integers, contexts: Floats, firsts: Integers, n_arms: int) -> None:
@@ -183,13 +185,23 @@ class _Table:
         self._report(wrong, lambda row: f"shown is {show(self._columns['shown'][row])}; use 1 or 0")
         return np.array([truth is not False for truth in found])
 
-    def _read_propensities(self) -> Floats:
-        if "propensity" not in self._columns:
+    def _read_propensities(self, name: str) -> Floats:
+        if name not in self._columns:
             return np.full(self._n, np.nan)
-        found = self._read_numbers("propensity")
+        found = self._read_numbers(name)
         wrong = ~np.isnan(found) & ~((found > 0.0) & (found <= 1.0))
-        self._report(wrong, lambda row: f"propensity is {found[row]:g}; use a probability above 0, up to 1, or nothing")
+        self._report(wrong, lambda row: f"{name} is {found[row]:g}; use a probability above 0, up to 1, or nothing")
         return found
+
+    def _read_of_rounds(self, name: str, rounds: Integers, firsts: Integers) -> Floats:
+        """Return the propensity of each round, which has to be the same in all its rows."""
+        found = self._read_propensities(name)
+        usual = found[firsts]
+        differs = (found != usual[rounds]) & ~(np.isnan(found) & np.isnan(usual[rounds]))
+        self._report(
+            differs, lambda row: f"{name} is not that of {self._where(int(firsts[rounds[row]]))}, of the round"
+        )
+        return usual
 
     def _report(self, wrong: NDArray[np.bool_], describe: Any) -> None:
         for row in np.flatnonzero(wrong).tolist():

@@ -1,0 +1,127 @@
+"""`preselect evaluate`: what would other policies have won on logs?"""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from preselect.cli.progress import Bar, show_progress
+from preselect.errors import InputError
+from preselect.files import require_ours
+from preselect.loading import load
+from preselect.offline import Evaluation, evaluate, read_logs
+from preselect.offline.evaluation_page import list_warnings, write_evaluation_page
+from preselect.policies import registry
+from preselect.preselector import Preselector
+from preselect.reports.html import is_page
+
+
+@click.command("evaluate")
+@click.argument("logs", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="NAMES",
+    default=("newton,random",),
+    show_default=True,
+    help="Comma-separated: policies as `preselect policies` lists them, also with parameters as in "
+    "'newton(beta=1.0)', or files of saved preselectors (*.npz).",
+)
+@click.option(
+    "--learn-from",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Share of rounds, at the beginning, that policies learn from; they are evaluated on the others.",
+)
+@click.option(
+    "--identity/--no-identity", default=True, show_default=True, help="Whether arms have weights of their own."
+)
+@click.option(
+    "--nobody-may-win", is_flag=True, help="Rounds without a winner were won by nobody. Else they are left out."
+)
+@click.option("--every-arm", is_flag=True, help="Every arm of FILE could have been shown in every round.")
+@click.option("--by-model", is_flag=True, help="Ask for the model's opinion although there are propensities.")
+@click.option(
+    "--draws",
+    type=click.IntRange(1, 1_000_000),
+    default=200,
+    show_default=True,
+    help="Sets that are drawn in each round from policies that leave something to chance.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Determines everything random.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write a page about it. An earlier page is replaced; any other file stays as it is.",
+)
+def evaluate_policies(
+    logs: Path,
+    policies: tuple[str, ...],
+    learn_from: float,
+    identity: bool,
+    nobody_may_win: bool,
+    every_arm: bool,
+    by_model: bool,
+    draws: int,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Estimate what policies would have won if they had chosen in the rounds of FILE, with 95 % intervals.
+
+    FILE is a table of rounds (`preselect logs --help` describes it) or a journal. It should also list the arms that
+    were there but not shown (shown is 0), because policies choose among these, too.
+
+    \b
+    What is estimated depends on what FILE says about chance:
+        set_propensity, --nobody-may-win   picks: share of rounds in which some arm is picked
+        propensity                         wins of the policy's arms against the competition of the logs
+        neither                            the opinion of a model, which may be wrong
+
+    Policies learn from the first half of the rounds, and are evaluated on the second half.
+
+    \b
+    preselect evaluate clicks.csv --policies newton,random --nobody-may-win --out evaluation.html
+    preselect evaluate journal.sqlite --every-arm --policies tuned.npz
+    """
+    if out is not None:
+        require_ours(out, is_page)
+    named = {name: _find(name) for text in policies for name in registry.split(text)}
+    options = {"identity": identity, "nobody_may_win": nobody_may_win, "every_arm": every_arm, "by_model": by_model}
+    table = read_logs(logs)
+    with show_progress("rounds") as bar:
+        report = partial(_show, bar)
+        found = evaluate(table, named, learn_from=learn_from, draws=draws, seed=seed, report=report, **options)
+    _print(found)
+    if out is not None:
+        click.echo(f"page: {write_evaluation_page(out, found, f'Evaluation on {logs.name}')}", err=True)
+
+
+def _find(name: str) -> str | Preselector:
+    """Return a policy by name as it is, or the preselector that was saved to a file of that name."""
+    if not name.endswith(".npz"):
+        registry.parse(name)  # says at once what is wrong with it
+        return name
+    found = load(name)
+    if not isinstance(found, Preselector):
+        raise InputError(f"{name} holds a policy without names of arms; evaluate a saved Preselector")
+    return found
+
+
+def _show(bar: Bar, done: int, total: int, policy: str) -> None:
+    bar.update(done, total, policy)
+
+
+def _print(found: Evaluation) -> None:
+    click.echo(f"learnt from the first {found.learnt_from} rounds, evaluated on {found.rounds} after them")
+    if found.reason:
+        click.echo(f"This is a model's opinion ({found.reason}): it is wrong wherever the model is.")
+    click.echo(f"{found.measure}: {found.meaning}")
+    click.echo(f"{'':<20} {'':<16} {'estimate, 95 % interval':>24} {'lead over the logs':>26}")
+    for value in found.policies:
+        for place, (method, (mean, low, high), lead) in enumerate(value.estimates):
+            name = "" if place else value.policy
+            by = f"{lead.value:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]" if lead.value or lead.high else ""
+            click.echo(f"{name:<20} {method:<16} {f'{mean:.3f} [{low:.3f}, {high:.3f}]':>24} {by:>26}".rstrip())
+    for warning in list_warnings(found):
+        click.echo(warning, err=True)

@@ -1,0 +1,268 @@
+"""What would another policy have won on these logs?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from preselect.arguments import integer, number, show
+from preselect.context import Floats, Integers
+from preselect.errors import InputError
+from preselect.logs import Logs
+from preselect.offline.choosing import Chooser, train
+from preselect.offline.estimates import Interval, count_effective, self_normalise
+from preselect.offline.logged_rounds import LoggedRound, fill_in_propensities, know_all, list_rounds
+from preselect.offline.measures import Hits, Picks, Weighted, Wins
+from preselect.preselector import Preselector
+
+LOGGED = "as logged"
+_LEAST = 20  # rounds to learn from, and rounds to evaluate on
+_MODEL = "newton"
+
+_Measure: TypeAlias = Picks | Wins | Hits
+
+
+class Estimate(NamedTuple):
+    """What a policy would have won, by one way of estimating it.
+
+    Parameters
+    ----------
+    method : str
+        "observed", "self-normalised", "doubly robust" or "the model".
+    value : Interval
+        The estimate.
+    lead : Interval
+        By how much it is above that of the logs, over the same rounds.
+    """
+
+    method: str
+    value: Interval
+    lead: Interval
+
+
+class PolicyValue(NamedTuple):
+    """A policy and what it would have won.
+
+    Parameters
+    ----------
+    policy : str
+        Its name; "as logged" for what was really shown.
+    estimates : tuple of Estimate
+        From the most trustworthy to the model's opinion.
+    effective : float
+        How many of the rounds, in effect, speak about this policy; NaN for the model's opinion alone.
+    support : Interval
+        What the weights came to, where they are 1 in expectation. If it is clearly below 1, the policy shows what the
+        logs never show, and nothing but the model can say anything about that; NaN for the model's opinion alone.
+    """
+
+    policy: str
+    estimates: tuple[Estimate, ...]
+    effective: float
+    support: Interval
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What policies would have won on logs.
+
+    Parameters
+    ----------
+    measure : str
+        What was counted: "picks", "wins" or "hits"; see `preselect.offline.measures`.
+    meaning : str
+        The same in half a sentence.
+    reason : str
+        Why all this is a model's opinion; empty if it follows from choices that were made at random.
+    learnt_from : int
+        How many rounds, the first ones, policies and the model learnt from.
+    rounds : int
+        How many rounds after them were evaluated.
+    policies : tuple of PolicyValue
+        What was logged, then the policies in the order in which they were given.
+    """
+
+    measure: str
+    meaning: str
+    reason: str
+    learnt_from: int
+    rounds: int
+    policies: tuple[PolicyValue, ...]
+
+
+def evaluate(
+    logs: Logs,
+    policies: Iterable[str] | Mapping[str, str | Preselector],
+    *,
+    learn_from: float = 0.5,
+    identity: bool = True,
+    nobody_may_win: bool = False,
+    every_arm: bool = False,
+    by_model: bool = False,
+    draws: int = 200,
+    seed: int = 0,
+    report: Callable[[int, int, str], None] | None = None,
+) -> Evaluation:
+    """Estimate what policies would have won if they had chosen in the rounds of logs.
+
+    Policies learn from the first rounds and are evaluated, without learning any more, on the others. In each of these
+    they choose as many arms as were shown. If the logs say with which probability arms were shown, the answer follows
+    from these (`preselect.offline.measures` says how), otherwise from a model that is fitted to the first rounds. All
+    intervals are 95 % confidence intervals.
+
+    Parameters
+    ----------
+    logs : Logs
+        What `preselect.logs.read` returns, in the order in which rounds were played, with rows for arms that could
+        have been shown but were not.
+    policies : iterable of str, or mapping of str to str or Preselector
+        Policies by name, or preselectors under names of your own. A preselector is evaluated as it is: it should not
+        have learnt from the rounds that are evaluated.
+    learn_from : float, default 0.5
+        The share of rounds, at the beginning, to learn from; above 0 and below 1.
+    identity : bool, default True
+        Whether arms have weights of their own, in policies and in the model.
+    nobody_may_win : bool, default False
+        Whether rounds without a winner count as won by nobody; otherwise they are left out.
+    every_arm : bool, default False
+        Whether every arm of the logs could have been shown in every round; otherwise only arms with a row in it.
+    by_model : bool, default False
+        Whether to ask for the model's opinion although the logs have propensities.
+    draws : int, default 200
+        How many sets to draw in each round from a policy that leaves something to chance.
+    seed : int, default 0
+        Determines everything random.
+    report : callable, optional
+        Called as report(done, total, policy) after each round of each policy.
+    """
+    if not isinstance(logs, Logs):
+        raise InputError(f"logs is {show(logs)}; use what preselect.logs.read returns")
+    named = _name(policies)
+    draws, seed = integer(draws, "draws", 1), integer(seed, "seed", 0)
+    complete = fill_in_propensities(logs.list_every_arm() if every_arm else logs)
+    first = round(number(learn_from, "learn_from", least=0.0, below=1.0) * len(logs))
+    past, rest = complete.take(0, first), complete.take(first, len(logs))
+    _check_sizes(past, rest)
+    options = {"identity": identity, "nobody_may_win": nobody_may_win}
+    kept = np.flatnonzero(rest.winners | nobody_may_win)
+    if len(kept) < 2:
+        raise InputError(
+            f"{len(kept)} of the rounds to evaluate on have a winner, which is too few; with nobody_may_win=True "
+            "(--nobody-may-win) those without a winner count, too"
+        )
+    measure, reason = _find_measure(rest, kept, nobody_may_win, by_model)
+    model = Preselector.fit(past, policy=_MODEL, seed=seed, **options)
+    rounds = list_rounds(rest, kept, past, model, seed)
+    weigher = None if reason or isinstance(measure, Hits) else measure
+    work = _Work(measure, weigher, rounds, kept, draws, seed, report, len(named) * len(rounds))
+    found = [work.evaluate_logged()]
+    for name, policy in named.items():
+        made = policy if isinstance(policy, Preselector) else train(policy, past, options, seed)
+        found.append(work.evaluate(name, Chooser(name, made, rest)))
+    return Evaluation(measure.name, measure.meaning, reason, first, len(rounds), tuple(found))
+
+
+def _name(policies: Iterable[str] | Mapping[str, str | Preselector]) -> Mapping[str, str | Preselector]:
+    if isinstance(policies, str):
+        raise InputError(f"policies is {show(policies)}; give a list of names, such as [{show(policies)}]")
+    named = policies if isinstance(policies, Mapping) else {policy: policy for policy in policies}
+    if not named:
+        raise InputError("no policy is given to evaluate")
+    return named
+
+
+def _check_sizes(past: Logs, rest: Logs) -> None:
+    if min(len(past), len(rest)) < _LEAST:
+        raise InputError(
+            f"{len(past)} rounds to learn from and {len(rest)} to evaluate on are too few; each has to be at least "
+            f"{_LEAST}"
+        )
+    if rest.shown.all():
+        raise InputError(
+            "no round has an arm that was not shown, so that there is nothing to choose; add rows with shown=0 for the "
+            "arms that were there, or say that every arm was there in every round (every_arm=True, --every-arm)"
+        )
+
+
+def _find_measure(logs: Logs, kept: Integers, nobody_may_win: bool, by_model: bool) -> tuple[_Measure, str]:
+    """Return what can be counted, and why only a model can do so; the latter is empty if that is not so."""
+    model = Picks() if nobody_may_win else Hits()
+    if by_model:
+        return model, "it was asked for"
+    if nobody_may_win and know_all(logs, kept, "set_propensity"):
+        return Picks(), ""
+    if know_all(logs, kept, "propensity"):
+        return Wins(nobody_may_win), ""
+    return model, f"the logs do not say with which probability {'single ' * (not nobody_may_win)}arms were shown"
+
+
+@dataclass
+class _Work:
+    """An evaluation under way."""
+
+    measure: _Measure
+    weigher: Picks | Wins | None  # the measure, if it can be estimated by propensities
+    rounds: list[LoggedRound]
+    kept: Integers
+    draws: int
+    seed: int
+    report: Callable[[int, int, str], None] | None
+    total: int
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self.observed = np.array([one.won.sum() for one in self.rounds])
+        self.logged = np.stack([self.measure.predict_logged(one) for one in self.rounds])
+
+    def evaluate_logged(self) -> PolicyValue:
+        """Return what was won with the arms that were shown, and what the model makes of it."""
+        estimates = [_compare("the model", self.logged, self.logged)]
+        if not isinstance(self.measure, Hits):
+            estimates.insert(0, Estimate("observed", Interval.of(self.observed), Interval(0.0, 0.0, 0.0)))
+        return PolicyValue(LOGGED, tuple(estimates), float(len(self.rounds)), Interval(1.0, 1.0, 1.0))
+
+    def evaluate(self, name: str, chooser: Chooser) -> PolicyValue:
+        """Return what a policy would have won."""
+        predicted, weighted = [], []
+        for t, one in zip(self.kept.tolist(), self.rounds, strict=True):
+            choice = chooser.choose(t, len(one.shown), self.draws, self.seed + t, self.measure.needs_sets)
+            predicted.append(self.measure.predict(one, choice))
+            if self.weigher is not None:
+                weighted.append(self.weigher.weigh(one, choice))
+            self._count(name)
+        model = _compare("the model", np.stack(predicted), self.logged)
+        if self.weigher is None:
+            return PolicyValue(name, (model,), np.nan, Interval(np.nan, np.nan, np.nan))
+        expected = np.array([self.weigher.expect(one) for one in self.rounds])
+        return self._join(name, weighted, expected, np.stack(predicted)[:, 0], model)
+
+    def _join(
+        self, name: str, weighted: list[Weighted], expected: Floats, predicted: Floats, model: Estimate
+    ) -> PolicyValue:
+        weights, wins, by_model = (np.array(column) for column in zip(*weighted, strict=True))
+        robust = predicted + wins - by_model
+        estimates = [_estimate("doubly robust", robust, self.observed), model]
+        if weights.any():
+            normalised = self_normalise(wins, weights, expected)
+            estimates.insert(0, _estimate("self-normalised", normalised, self.observed))
+        support = Interval.of(weights / expected.mean())
+        return PolicyValue(name, tuple(estimates), count_effective(weights), support)
+
+    def _count(self, name: str) -> None:
+        self.done += 1
+        if self.report is not None:
+            self.report(self.done, self.total, name)
+
+
+def _estimate(method: str, numbers: Floats, observed: Floats) -> Estimate:
+    return Estimate(method, Interval.of(numbers), Interval.of(numbers - observed))
+
+
+def _compare(method: str, predicted: Floats, logged: Floats) -> Estimate:
+    """Return what a model expects, given its predictions for rounds x weights, the best weights first."""
+    leads = predicted - logged
+    value, lead = (Interval.of(each[:, 0], each[:, 1:].mean(axis=0).var(ddof=1)) for each in (predicted, leads))
+    return Estimate(method, value, lead)
