@@ -24,7 +24,7 @@ class LoggedWorld:
     outside : bool
         Whether nobody may win.
     bend : float
-        How far log-utilities are from linear in the context.
+        How far log-utilities are from linear in the context. Whoever keeps the logs knows it; a linear model does not.
     """
 
     def __init__(self, seed, outside=True, bend=0.0):
@@ -35,11 +35,13 @@ class LoggedWorld:
 
     def utilities(self, c):
         """Log-utilities of the arms in each of T contexts, T x N."""
-        return 0.7 * self.own - self.outside + 0.7 * c @ self.weights.T + self.bend * np.sin(3.0 * c @ self.waves.T)
+        linear = 0.7 * self.own - self.outside + 0.7 * c @ self.weights.T
+        return linear + self.bend * np.sin(3.0 * c @ self.waves.T)
 
     def set_chances(self, c):
         """The probability with which each set is shown, T x sets."""
-        score = np.exp(0.4 * self.own + 0.4 * c @ self.weights.T)
+        known = self.utilities(c) if self.bend else self.own + c @ self.weights.T  # what it knows of the taste
+        score = np.exp(0.4 * known)
         total = np.zeros((len(c), len(SETS)))
         for order in permutations(range(K)):
             left = score.sum(axis=1, keepdims=True) * np.ones((1, len(SETS)))

@@ -18,7 +18,7 @@ from preselect.offline.logged_rounds import LoggedRound, fill_in_propensities, k
 from preselect.offline.measures import Hits, Picks, Weighted, Wins
 from preselect.preselector import Preselector
 
-LOGGED = "as logged"
+_LOGGED = "as logged"
 _LEAST = 20  # rounds to learn from, and rounds to evaluate on
 _MODEL = "newton"
 
@@ -222,7 +222,7 @@ class _Work:
         estimates = [_compare("the model", self.logged, self.logged)]
         if not isinstance(self.measure, Hits):
             estimates.insert(0, Estimate("observed", Interval.of(self.observed), Interval(0.0, 0.0, 0.0)))
-        return PolicyValue(LOGGED, tuple(estimates), float(len(self.rounds)), Interval(1.0, 1.0, 1.0))
+        return PolicyValue(_LOGGED, tuple(estimates), float(len(self.rounds)), Interval(1.0, 1.0, 1.0))
 
     def evaluate(self, name: str, chooser: Chooser) -> PolicyValue:
         """Return what a policy would have won."""
