@@ -10,6 +10,7 @@
 
 from preselect.study.aslib import AslibPlan, AslibSetting
 from preselect.study.choices import ChoicesPlan, ChoicesSetting
+from preselect.study.coverage import CoveragePlan
 from preselect.study.figures import write_figures
 from preselect.study.own import OwnPlan, OwnSetting
 from preselect.study.plan import Measure, Plan, SettingData
@@ -26,6 +27,7 @@ __all__ = [
     "AslibSetting",
     "ChoicesPlan",
     "ChoicesSetting",
+    "CoveragePlan",
     "Measure",
     "OwnPlan",
     "OwnSetting",

@@ -132,7 +132,7 @@ class SyntheticPlan(Plan):
         return VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed)
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:
-        default = SyntheticPlan()
+        default = type(self)()
         scenarios = [part for n, d, k in self.settings for part in ("--scenario", f"{n},{d},{k}")]
         given = scenarios if self.settings != default.settings else []
         names = {name: name for name in ("horizon", "feedback", "variation")}

@@ -4,6 +4,7 @@ import click
 
 from preselect.cli.study.aslib import aslib
 from preselect.cli.study.choices import choices
+from preselect.cli.study.coverage import coverage
 from preselect.cli.study.own import run_own
 from preselect.cli.study.saps import saps
 from preselect.cli.study.show import show
@@ -20,9 +21,10 @@ def study() -> None:
     preselect study aslib SCENARIO...                   races replayed from ASlib scenarios
     preselect study choices FILE... --k 3               tables of contexts and rankings
     preselect study run my_module:MyEnvironment --k 3   environments of your own
+    preselect study coverage                            do the widths of CPPL and Newton contain the truth?
     preselect study show results                        print the table of a study again
     """
 
 
-for _command in (synthetic, saps, aslib, choices, run_own, show):
+for _command in (synthetic, saps, aslib, choices, run_own, coverage, show):
     study.add_command(_command)
