@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from preselect.reports.figures import BLACK, GREY, VERMILION, label_axes, new_figure, to_png
 from preselect.study import Results
-from preselect.study.coverage import bound_wald
+from preselect.study.coverage import _bound_wald
 
 EDGES = [20, 50, 100, 200, 500, 1000, 2000, 4000]
 COLOURS = {"cppl": VERMILION, "newton": BLACK}
@@ -40,13 +41,13 @@ def draw(values):
             panels[2].plot(middles, values["wald"][setting, policy].mean(axis=0), **style)
         panels[1].plot(middles, 8.0 / np.sqrt(middles), color=GREY, linestyle=":")
         for d, dash in ((5, "-"), (10, "--")):
-            panels[2].plot(middles, [bound_wald(d, int(t)) for t in middles], color=GREY, linestyle=dash)
+            panels[2].plot(middles, [_bound_wald(d, int(t)) for t in middles], color=GREY, linestyle=dash)
         titles = ("arms outside their width", "‖θ − θ*‖, mean and 95 %", "Wald statistic, mean")
         for panel, title in zip(panels, titles, strict=True):
             panel.set_xscale("log")
             label_axes(panel, "round", "")
             panel.set_title(title, fontsize=9)
-        panels[0].set_ylim(-0.02, 1.0)
+        panels[0].set_ylim(-0.004, 0.12)
         panels[1].set_yscale("log")
         panels[2].set_yscale("log")
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
@@ -59,6 +60,10 @@ def main():
     for measure, found in values.items():
         for (setting, policy), each in found.items():
             print(f"{measure:<8} {policy:<8} {setting!s:<12}", *(f"{value:8.4f}" for value in each.mean(axis=0)))
+    for (setting, policy), each in values["wald"].items():
+        limits = stats.f.ppf(0.95, setting.d, np.array(EDGES[1:]) - setting.d)
+        shares = (each > limits).mean(axis=0)
+        print(f"above 95 % of F {policy:<8} {setting!s:<12}", *(f"{share:5.0%}" for share in shares))
     Path(sys.argv[2]).write_bytes(draw(values))
 
 

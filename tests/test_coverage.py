@@ -5,8 +5,8 @@ import pytest
 from commands import preselect
 
 from preselect import CPPL, InputError, Newton, Winner
-from preselect.study import CoveragePlan, Results, run
-from preselect.study.coverage import bound_wald, compare_with_truth
+from preselect.study import CoveragePlan, Results
+from preselect.study.coverage import _bound_wald, _compare_with_truth
 
 
 def train(policy, rounds=60):
@@ -25,7 +25,7 @@ def test_cppl_is_judged_by_the_papers_interval():
     t, v, v_true = 61, np.exp(X @ policy.theta), np.exp(X @ theta)
     log = np.log(t)
     c = 0.2 * v * np.sqrt((2 * log + 3 + 2 * np.sqrt(3 * log)) * np.einsum("ij,jk,ik->i", X, policy.Sigma, X))
-    missed, too_low, distance, wald, _ = compare_with_truth(policy, X, theta)
+    missed, too_low, distance, wald, _ = _compare_with_truth(policy, X, theta)
     assert missed == np.mean(np.abs(v - v_true) > c)
     assert too_low == np.mean(v_true > v + c)
     assert distance == pytest.approx(np.linalg.norm(policy.theta - theta))
@@ -42,14 +42,14 @@ def test_newton_is_judged_by_leads_over_the_leader(beta):
     others = np.flatnonzero(q)
     outside = np.abs(D @ (theta - policy.theta)) > beta * np.sqrt(q)
     assert len(others) == 7
-    assert compare_with_truth(policy, X, theta)[0] == np.mean(outside[others])
+    assert _compare_with_truth(policy, X, theta)[0] == np.mean(outside[others])
 
 
 def test_an_f_distributed_statistic_stays_within_lemma_1():
     generator = np.random.default_rng(0)
     for d, t in ((5, 400), (10, 1000)):
         drawn = generator.f(d, t - d, size=100_000)
-        assert np.mean(drawn > bound_wald(d, t)) <= 1.0 / t + np.exp(-3.0 * (t - d) / 256.0)
+        assert np.mean(drawn > _bound_wald(d, t)) <= 1.0 / t + np.exp(-3.0 * (t - d) / 256.0)
 
 
 def test_a_study_counts_rounds_and_can_be_shown(tmp_path):
@@ -71,4 +71,4 @@ def test_what_has_no_truth_or_no_widths_is_refused(tmp_path):
     with pytest.raises(InputError, match="variation is 'drifting', which has no fixed θ"):
         CoveragePlan(variation="drifting")
     with pytest.raises(InputError, match="mm has no widths that claim to contain the truth; use cppl or newton"):
-        run(Results.create(tmp_path / "out", CoveragePlan(policies=("mm",))), CoveragePlan(policies=("mm",)))
+        Results.create(tmp_path / "out", CoveragePlan(policies=("mm",)))

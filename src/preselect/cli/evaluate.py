@@ -121,7 +121,7 @@ def _print(found: Evaluation) -> None:
     for value in found.policies:
         for place, (method, (mean, low, high), lead) in enumerate(value.estimates):
             name = "" if place else value.policy
-            by = f"{lead.value:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]" if lead.value or lead.high else ""
+            by = f"{lead.value:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]" if any(lead) else ""
             click.echo(f"{name:<20} {method:<16} {f'{mean:.3f} [{low:.3f}, {high:.3f}]':>24} {by:>26}".rstrip())
     for warning in list_warnings(found):
         click.echo(warning, err=True)

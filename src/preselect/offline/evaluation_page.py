@@ -68,7 +68,8 @@ def _tabulate(value: PolicyValue) -> list[list[Any]]:
     for place, (method, estimate, lead) in enumerate(value.estimates):
         is_weighted = method in ("self-normalised", "doubly robust")
         effective = f"{value.effective:.0f}" if is_weighted else ""
-        rows.append(["" if place else value.policy, method, _format(estimate), _format(lead, "+"), effective])
+        by = _format(lead, "+") if any(lead) else ""
+        rows.append(["" if place else value.policy, method, _format(estimate), by, effective])
     return rows
 
 

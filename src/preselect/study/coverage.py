@@ -123,7 +123,7 @@ class _Watched:
 
     def outcome(self, decision: Decision) -> Outcome:
         """Compare beliefs with the truth, then let the round end."""
-        self._found = compare_with_truth(self._policy, self._shown, self._rounds.theta)
+        self._found = _compare_with_truth(self._policy, self._shown, self._rounds.theta)
         return self._rounds.outcome(decision)
 
     def truth(self) -> Floats:
@@ -135,10 +135,10 @@ class _Watched:
         return dict(zip(_MEASURES, truths.T, strict=True))
 
 
-def compare_with_truth(policy: CPPL | Newton, X: Floats, theta: Floats) -> Floats:
+def _compare_with_truth(policy: CPPL | Newton, X: Floats, theta: Floats) -> Floats:
     """Return the measures of a round, given the true θ*."""
     errors, widths = _find_errors(policy, X, theta)
-    wald, threshold = _find_wald(policy, theta), bound_wald(policy.d, policy.observations)
+    wald, threshold = _find_wald(policy, theta), _bound_wald(policy.d, policy.observations)
     distance = float(np.linalg.norm(policy.theta - theta))
     return np.array([np.mean(np.abs(errors) > widths), np.mean(errors > widths), distance, wald, wald > threshold])
 
@@ -164,10 +164,10 @@ def _find_wald(policy: Policy, theta: Floats) -> float:
     return float(error @ np.linalg.solve(covariance, error)) / policy.d
 
 
-def bound_wald(d: int, t: int) -> float:
+def _bound_wald(d: int, t: int) -> float:
     """Return what the Wald statistic exceeds with a probability of about 1 / t at most, by Lemma 1 with x = log t.
 
-    >>> round(bound_wald(5, 100), 2)
+    >>> round(_bound_wald(5, 100), 2)
     6.35
     """
     x = math.log(max(t, 1))
