@@ -21,12 +21,13 @@ def train(policy, rounds=60):
 
 def test_cppl_is_judged_by_the_papers_interval():
     policy = CPPL(d=3, omega=0.2, seed=0)
-    X, theta = train(policy)
+    X, theta = np.random.default_rng(1).normal(size=(500, 3)), train(policy)[1]
     t, v, v_true = 61, np.exp(X @ policy.theta), np.exp(X @ theta)
     log = np.log(t)
     c = 0.2 * v * np.sqrt((2 * log + 3 + 2 * np.sqrt(3 * log)) * np.einsum("ij,jk,ik->i", X, policy.Sigma, X))
     missed, too_low, distance, wald, _ = _compare_with_truth(policy, X, theta)
     assert missed == np.mean(np.abs(v - v_true) > c)
+    assert 0.0 < too_low < missed < 1.0
     assert too_low == np.mean(v_true > v + c)
     assert distance == pytest.approx(np.linalg.norm(policy.theta - theta))
     error = policy.theta - theta

@@ -27,18 +27,18 @@ class Choice(NamedTuple):
         Each arm's probability to be in the set.
     sets : array of draws x k integers
         Sets that it chose, as positions among the n arms; a single one if nothing is left to chance.
-    certain : float or None
-        The probability of every set, if all are equally likely.
+    even : float, optional
+        The probability of each set, if all are equally likely.
     """
 
     probabilities: Floats
     sets: Integers
-    certain: float | None = None
+    even: float | None = None
 
     def weigh(self, arms: Integers) -> float:
         """Return the probability of a set: exact if it is known, otherwise its share of the draws."""
-        if self.certain is not None:
-            return self.certain
+        if self.even is not None:
+            return self.even
         return float((np.sort(self.sets, axis=1) == np.sort(arms)).all(axis=1).mean())
 
 
