@@ -123,7 +123,7 @@ def _read_outcome(places: Integers) -> Outcome:
     """Return the outcome of a round from the places of its arms; 0 for those without.
 
     >>> _read_outcome(np.array([0, 2, 1, 2]))
-    Ranking([2, [1, 3]])
+    Ranking(arms=(2, (1, 3)))
     """
     ranked = [np.flatnonzero(places == place).tolist() for place in np.unique(places[places > 0])]
     if not ranked:

@@ -67,8 +67,8 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
 
     Examples
     --------
-    >>> self_normalise(np.array([3.0, 0.0]), np.array([3.0, 1.0]), np.ones(2)).mean()
-    np.float64(0.75)
+    >>> float(self_normalise(np.array([3.0, 0.0]), np.array([3.0, 1.0]), np.ones(2)).mean())
+    0.75
     """
     share, size = wins.mean() / weights.mean(), expected.mean()
     found: Floats = share * expected + size / weights.mean() * (wins - share * weights)
