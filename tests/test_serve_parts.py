@@ -169,3 +169,14 @@ def test_a_password_of_the_storage_is_not_printed(capsys):
     printed = capsys.readouterr().out
     assert "secret" not in printed
     assert "postgresql://me@host/database" in printed
+
+
+def test_the_first_requests_do_not_wait_for_a_kernel_to_be_compiled():
+    code = """
+from preselect.compiling import KERNELS
+from preselect.serve.answers import warm_up
+warm_up()
+print(*(kernel.py_func.__name__ for kernel in KERNELS if kernel.signatures))
+"""
+    found = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert {"choose", "score", "update_newton", "proximal_newton", "maximise_posterior"} <= set(found.split())

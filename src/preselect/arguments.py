@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from preselect.errors import InputError
 
+_DOUBLE = np.dtype(np.float64)
 _MAX_SHOWN = 10  # names in a message
 _MAX_INTEGER = 2**63 - 1  # as in arrays and databases
 
@@ -147,6 +148,8 @@ def distinct_names(value: Any, argument: str) -> list[str]:
 
 def as_floats(values: ArrayLike, argument: str, *ndims: int) -> NDArray[np.float64]:
     """Return a C-contiguous float64 array with the given number of axes, or one of several."""
+    if type(values) is np.ndarray and values.dtype is _DOUBLE and values.ndim in ndims and values.flags.c_contiguous:
+        return values  # nearly always
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):

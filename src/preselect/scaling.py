@@ -99,13 +99,15 @@ class Scaling:
         """
         row = self._as_row(values)
         count, mean, squares = self.seen
-        away = np.where(np.isnan(row), 0.0, row - mean)
+        is_known = row == row
+        away = np.where(is_known, row - mean, 0.0)
         # a value may be this far away; any distance before the feature has varied
         most = np.sqrt(squares * np.maximum(0.25, _MOST_SEEN**2 / np.maximum(count, 1.0)))
         away = np.where(squares > 0.0, _cut(away, most), away)
-        known = count + ~np.isnan(row)
-        step = away / np.maximum(known, 1.0)
-        self.seen[:] = known, mean + step, squares + away * (away - step)
+        count += is_known
+        step = away / np.maximum(count, 1.0)
+        mean += step
+        squares += away * (away - step)
         self._slopes = None
 
     def __call__(self, values: ArrayLike) -> Floats:
@@ -117,7 +119,7 @@ class Scaling:
             The features; NaN for those that are not known.
         """
         away = (_take_logarithm(self._as_rows(values)) - self.seen[1]) * self._find_slopes()
-        away[np.isnan(away)] = 0.0
+        away[away != away] = 0.0
         scaled: Floats = _cut(away, _MOST_DEVIATIONS) * self.unit
         return scaled
 
@@ -153,13 +155,13 @@ class Scaling:
 
     def _as_rows(self, values: ArrayLike) -> Floats:
         rows = as_floats(values, "values", 1, 2)
-        if rows.shape[-1] != self.size or np.isinf(rows).any():
+        if rows.shape[-1] != self.size or np.count_nonzero(np.isinf(rows)):
             raise InputError(f"values is {show(values)}; use {self.size} numbers, NaN for those that are not known")
         return rows
 
     def _as_row(self, values: ArrayLike) -> Floats:
         row = as_floats(values, "values", 1)
-        if len(row) != self.size or np.isinf(row).any():
+        if len(row) != self.size or np.count_nonzero(np.isinf(row)):
             raise InputError(f"values is {show(values)}; use {self.size} numbers, NaN for those that are not known")
         return _take_logarithm(row)
 

@@ -38,6 +38,17 @@ def add_rows(out: Floats, i: int, W: Floats, S: Floats, first: int, last: int) -
             for b in range(columns):
                 out[row, b] += w0 * S[j, b] + w1 * S[j1, b] + w2 * S[j2, b] + w3 * S[j3, b]
         j += four
+    if j + one < end:  # two or three are left: added one after the other as below, in one pass
+        j1, j2 = j + one, end - one
+        w0, w1, w2 = W[row, j], W[row, j1], W[row, j2]
+        if w0 != 0.0 and w1 != 0.0 and w2 != 0.0:
+            for b in range(columns):
+                total = out[row, b] + w0 * S[j, b]
+                total += w1 * S[j1, b]
+                if j2 != j1:
+                    total += w2 * S[j2, b]
+                out[row, b] = total
+            j = end
     while j < end:
         w0 = W[row, j]
         if w0 != 0.0:

@@ -37,7 +37,7 @@ def _as_row(values: Vector, names: Iterable[str]) -> Floats:
     """Return values of these names as numbers; NaN where they are not known."""
     if type(values) is np.ndarray or set(map(type, values)) == _FLOATS:  # nearly always; the rest is read one by one
         row = np.array(values)
-        if row.dtype == np.float64 and not np.isinf(row).any():
+        if row.dtype == np.float64 and not np.count_nonzero(np.isinf(row)):
             return row
     return np.array([_as_value(value, name) for value, name in zip(values, names, strict=True)])
 

@@ -51,10 +51,13 @@ def make_preselector(new: NewPreselector) -> Preselector:
 
 def warm_up() -> None:
     """Compile what the first requests would have to wait for, or load what was compiled before."""
-    preselector = Preselector({"a": {"x": 1.0}, "b": {"x": 2.0}, "c": {"x": 3.0}}, ["y"], seed=0)
-    decision = preselector.select({"y": 1.0}, k=2)
-    preselector.learn(decision, winner=decision.names[0])
-    preselector.learn(preselector.select({"y": 1.0}, k=2), ranking=decision.names)
+    arms = {"a": {"x": 1.0}, "b": {"x": 2.0}, "c": {"x": 3.0}}
+    for policy in ("newton", "newton(precision=0.001)"):  # the second is surprised: long steps have another kernel
+        preselector = Preselector(arms, ["y"], policy=policy, seed=0)
+        decision = preselector.select({"y": 1.0}, k=2)
+        preselector.learn(decision, winner=decision.names[0])
+        again = preselector.select({"y": 1.0}, k=2)
+        preselector.learn(again, ranking=again.names[::-1])
 
 
 def make_id() -> str:
