@@ -6,6 +6,8 @@ import pytest
 from preselect import InputError, NoWinner, Preselector, Void
 from preselect.errors import ConflictError, JournalError
 from preselect.store import Journal, Learner, Record, Round, count_rounds, read_counts, read_rounds, verify
+from preselect.store.codec import peek_names
+from preselect.store.storage import Row
 
 
 @pytest.fixture
@@ -104,3 +106,22 @@ def test_a_journal_with_arms_besides_that_are_not_names_is_damaged(path):
         damaged = Record(row._replace(text=row.text.replace('"after"', f'"also":{also},"after"')))
         with pytest.raises(JournalError, match="does not fit an event of kind 'outcome'"):
             _ = damaged.event
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"v":2,"chosen":["a","b]"],"k":2}', ("decision", ("a", "b]"), ())),
+        ('{"v":2,"kind":"winner","names":["a\\"b"],"after":0.5}', ("winner", ('a"b',), ())),
+        ('{"v":2,"kind":"ranking","names":[["a","b"],"c"]}', ("ranking", (("a", "b"), "c"), ())),
+        ('{"v":2,"kind":"winner","names":["a"],"also":["c"]}', ("winner", ("a",), ("c",))),
+        ('{"v":2,"kind":"void","names":[]}', ("void", (), ())),
+        ('{"v":2,"chosen":["a",],"k":2}', None),
+        ('{"v":2,"chosen":["a""b"],"k":2}', None),
+        ('{"v":2,"chosen":["a","b"', None),
+        ('{"chosen":["a"]}', None),
+    ],
+)
+def test_what_is_counted_is_read_from_the_beginning_of_a_row(text, found):
+    row = Row("main", 1, 0.0, "decision", None, None, None, text, None, b"")
+    assert peek_names(row) == found

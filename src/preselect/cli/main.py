@@ -3,24 +3,28 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import Any
 
 import click
 
 import preselect as library
-from preselect.cli.compile import compile_all
-from preselect.cli.demo import demo
-from preselect.cli.evaluate import evaluate_policies
-from preselect.cli.fit import fit_logs
 from preselect.cli.instances import make_visible
-from preselect.cli.journal import journal
-from preselect.cli.logs import logs
-from preselect.cli.policies import policies
-from preselect.cli.race import race
-from preselect.cli.sat import sat
-from preselect.cli.serve import serve
-from preselect.cli.study import study
 from preselect.errors import PreselectError
+
+_COMMANDS = {  # in the order in which --help lists them: the module of each, and what it is called there
+    "demo": ("demo", "demo"),
+    "race": ("race", "race"),
+    "serve": ("serve", "serve"),
+    "study": ("study", "study"),
+    "policies": ("policies", "policies"),
+    "journal": ("journal", "journal"),
+    "logs": ("logs", "logs"),
+    "fit": ("fit", "fit_logs"),
+    "evaluate": ("evaluate", "evaluate_policies"),
+    "sat": ("sat", "sat"),
+    "compile": ("compile", "compile_all"),
+}
 
 _EXTRAS = {
     "jinja2": "study",
@@ -68,10 +72,16 @@ def _flush() -> None:
 
 
 class Group(click.Group):
-    """Commands in the order in which they were added; expected errors become a sentence and exit code 1."""
+    """Imports a command when it is asked for; expected errors become a sentence and exit code 1."""
 
     def list_commands(self, context: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _COMMANDS:
+            module, name = _COMMANDS[cmd_name]
+            self.add_command(getattr(import_module(f"preselect.cli.{module}"), name))
+        return super().get_command(context, cmd_name)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _explain_errors():  # --help and --version print here
@@ -102,7 +112,3 @@ def preselect() -> None:
         preselect policies
         preselect policies cppl
     """
-
-
-for _command in (demo, race, serve, study, policies, journal, logs, fit_logs, evaluate_policies, sat, compile_all):
-    preselect.add_command(_command)

@@ -38,6 +38,7 @@ _scan = json.JSONDecoder().raw_decode
 _START = re.compile(r'\{"v":2,(?:"chosen":|"kind":"(?P<kind>[a-z-]+)","names":)')  # what is counted comes first
 
 _ALSO = ',"also":'  # follows the names
+_PLAIN = re.compile(_START.pattern + r'\[("[^"\\]*",?)*\]')  # the same with all names, none of which has an escape
 
 _Body = dict[str, Any]
 
@@ -95,15 +96,24 @@ def peek_names(row: Row) -> tuple[str, tuple[Place, ...], tuple[str, ...]] | Non
     row : Row
         A row of a storage.
     """
-    found = _START.match(row.text)
+    plain, found = _PLAIN.match(row.text), _START.match(row.text)
     if found is None:
         return None
     try:
+        if plain is not None and not row.text.startswith(_ALSO, plain.end()):
+            return _read_plain(plain[0])
         names, end = _scan(row.text, found.end())
         also = _scan(row.text, end + len(_ALSO))[0] if row.text.startswith(_ALSO, end) else ()
         return found["kind"] or Decided.kind, tuple([_place(one) for one in names]), _names(also)
     except (RecursionError, TypeError, ValueError):
         return None
+
+
+@lru_cache(65536)  # the same ones again and again
+def _read_plain(beginning: str) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
+    """Return a kind and names, given the beginning of a row's text up to the end of the names."""
+    body = json.loads(beginning + "}")
+    return body.get("kind", Decided.kind), tuple(body["chosen"] if "chosen" in body else body["names"]), ()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
