@@ -1,5 +1,7 @@
 """The service as a process: what it prints, how it stops, and clients that are slow, many or gone."""
 
+import os
+import select
 import shlex
 import socket
 import threading
@@ -119,7 +121,13 @@ def connect(process, content=b""):
 HEAD = b"POST /v1/preselectors/demo/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def test_clients_that_are_slow_or_gone_leave_it_serving(served):
+def count_files(process):
+    return len(os.listdir(f"/proc/{process.process.pid}/fd"))
+
+
+def test_clients_that_are_slow_or_deaf_or_gone_leave_it_serving(served):
+    before, question = count_files(served), b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    deaf = [connect(served, 400 * question) for _ in range(3)]  # for more than buffers hold
     started = [connect(served, b"GET /v1/presel") for _ in range(100)]
     silent = [connect(served) for _ in range(100)]
     half = [connect(served, HEAD + b'Content-Length: 8\r\n\r\n{"k"') for _ in range(50)]
@@ -135,7 +143,22 @@ def test_clients_that_are_slow_or_gone_leave_it_serving(served):
     for connection in started + silent:  # closed after two, at the next look
         assert connection.recv(100) == b""
         connection.close()
+    end = time.monotonic() + 60.0
+    while count_files(served) > before and time.monotonic() < end:
+        time.sleep(0.1)
+    assert count_files(served) <= before
+    for connection in deaf:
+        connection.close()
     decide(served)
+
+
+def test_a_body_that_arrives_byte_by_byte_is_not_waited_for(served):
+    with connect(served, HEAD + b"Content-Length: 1000\r\n\r\n") as connection:
+        waiting = select.poll()
+        waiting.register(connection, select.POLLIN)
+        while not waiting.poll(100):
+            connection.send(b" ")  # at most 1000 times: then the body is complete, and the answer another one
+        assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_flood_beyond_the_queue_is_refused_and_leaves_it_serving(served):

@@ -124,26 +124,26 @@ def _check_media(scope: Message) -> None:
 
 async def _receive_all(scope: Message, receive: Receive, most: int, patience: float) -> bytes:
     _check_length(find_header(scope, b"content-length"), most)
-    message = await _receive_in_time(receive, patience)
+    try:
+        async with asyncio.timeout(patience):  # for all of it, or a byte now and then would keep it open for ever
+            return await _join_parts(receive, most)
+    except TimeoutError:
+        raise RequestError(
+            408, f"the body did not arrive within {patience:g} seconds; send it at once", {"Connection": "close"}
+        ) from None
+
+
+async def _join_parts(receive: Receive, most: int) -> bytes:
+    message = await receive()
     content: bytes = message.get("body", b"")
     while message.get("more_body"):
         _require_small(len(content), most)
-        message = await _receive_in_time(receive, patience)
+        message = await receive()
         content += message.get("body", b"")
     if message["type"] == "http.disconnect":
         raise RequestError(400, "the connection ended before the body did")
     _require_small(len(content), most)
     return content
-
-
-async def _receive_in_time(receive: Receive, patience: float) -> Message:
-    try:
-        async with asyncio.timeout(patience):
-            return await receive()
-    except TimeoutError:
-        raise RequestError(
-            408, f"the body did not arrive within {patience:g} seconds; send it at once", {"Connection": "close"}
-        ) from None
 
 
 def _check_length(length: bytes | None, most: int) -> None:

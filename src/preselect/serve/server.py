@@ -79,17 +79,17 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _sweep(self, counter: int) -> None:
-        """Close connections on which no complete request has arrived for a while: clients that are slow or gone."""
+        """Close connections on which nothing has moved for a while: clients that are slow, do not read, or are gone."""
         for connection in list(self.server_state.connections):
-            cycle = getattr(connection, "cycle", None)
-            if cycle is not None and not cycle.response_complete:
-                self._idle.pop(connection, None)
+            cycle, unsent = getattr(connection, "cycle", None), connection.transport.get_write_buffer_size()
+            if cycle is not None and not (cycle.response_complete or unsent):
+                self._idle.pop(connection, None)  # the service is at work on it
                 continue
-            last, since = self._idle.get(connection, (cycle, counter))
-            since = since if last is cycle else counter
-            self._idle[connection] = cycle, since
+            last, since = self._idle.get(connection, ((cycle, unsent), counter))
+            since = since if last == (cycle, unsent) else counter
+            self._idle[connection] = (cycle, unsent), since
             if counter - since > 2 * self._patience * _TICKS:
-                connection.transport.close()
+                (connection.transport.abort if unsent else connection.transport.close)()
 
 
 def _raise_limit() -> None:
