@@ -34,7 +34,7 @@ docs: $(VENV)/ready  ## the documentation site, build/docs/index.html; warnings 
 	$(RUN) -m sphinx -E -W --keep-going -q -d build/doctrees docs build/docs
 
 bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run; fails if a target is missed
-	@missed=0; for name in rounds selecting blocks fit propensities starting saps racing after_races journal dashboard dashboard_load; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
+	@missed=0; for name in rounds selecting blocks nearby fit propensities starting saps racing after_races journal dashboard dashboard_load; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
 
 bench-serve: $(VENV)/ready  ## load on the service, with storage and without; fails if a request costs too much CPU
 	$(RUN) benchmarks/serve.py

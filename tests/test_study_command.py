@@ -196,6 +196,10 @@ def test_figures_and_report_are_whole(tmp_path, monkeypatch):
             "preselect study aslib --k 2 --free-features --out out 'it'\"'\"'s' b &&\n"
             "preselect study aslib --k 3 --free-features --out out -- -c",
         ),
+        (
+            AslibPlan(settings=tuple(AslibSetting("a", k, after) for k in (2, 3) for after in (0.0, 0.5))),
+            "preselect study aslib --k 2,3 --after 0,0.5 --out out a",
+        ),
     ],
 )
 def test_the_command_that_computes_a_study_again(plan, command):

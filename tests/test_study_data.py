@@ -76,7 +76,7 @@ def test_the_aslib_command_shows_ratios_in_table_report_and_csv(toy_scenario, tm
         row["k"]: float(row["value"]) for row in rows if row["policy"] == "random" and "single" in row["ratio"]
     } == {str(k): pytest.approx(ratios[AslibSetting(folder, k), "random"]) for k in (1, 2)}
     content = json.loads(preselect("study", "show", out, "--format", "json").stdout)
-    assert content["parameters"]["settings"] == [[folder, 1], [folder, 2]]
+    assert content["parameters"]["settings"] == [[folder, 1, 0.0], [folder, 2, 0.0]]
     assert len(content["ratios"]) == len(rows)
     assert None in {row["value"] for row in content["ratios"]}  # the pair's gap is nothing to divide by
 

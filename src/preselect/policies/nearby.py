@@ -15,17 +15,17 @@ from preselect.errors import InputError
 from preselect.kernels.types import PLAIN
 from preselect.outcomes import NoWinner, Outcome
 from preselect.policies.belief import BeliefPolicy
-from preselect.policies.choices import Choice
+from preselect.policies.choices import Choice, assemble, best, sort_by_score
 from preselect.policies.estimators import ArmByArm, BlockNewton
 from preselect.policies.past_races import PastRaces, list_places
 from preselect.policies.persistence import Arrays
-from preselect.policies.policy import Policy
 from preselect.randomness import Randomness
-from preselect.rules import Rules
+from preselect.rules import Room, Rules
 from preselect.scaling import Change
 
 _MOST_UTILITY = 8.0  # of a worth that takes part in a correction
 _SIZES = (64, 12)  # neighbours, of the first correction and of the second
+_CAUTION = 0.5  # the part of its width that the first arm of a set does without; the last has all of it
 _FIRST = 3  # races before there are corrections
 _EARLY, _TRIVIAL, _FAILURE = 0.1, 1e-3, 10.0  # as in race_times
 _MOST_RACES = 1_000_000
@@ -45,8 +45,11 @@ class Nearby(BeliefPolicy):
     by 1 - d² / h² (Epanechnikov), with a gamma prior around the line, found by Hunter's (2004) minorise-maximise steps.
     First with K = 64, then, around that, with K = 12. `alpha` is the weight of the prior, in races: where an arm has
     not raced nearby, it stays on the line. Tied arms count as if each were the first of its tie (Breslow). Distances
-    are those of the scaled context. The sum of utility and 0.3 + 0.7 exp(-t / 100) standard errors of the line decides,
-    after t races.
+    are those of the scaled context.
+
+    The sum of utility and width decides, which is 0.3 + 0.7 exp(-t / 100) standard errors of the line after t races.
+    Arms join the set one by one: half the width counts for the first, all of it for the last, so that some of them are
+    there for the answer, and some to be learnt about.
 
     It keeps the latest races, `memory` of them at most; a state has about 8 (p + 2 k) bytes for each.
 
@@ -107,7 +110,12 @@ class Nearby(BeliefPolicy):
         return self._correct(context, scores - errors) + widths, widths
 
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
-        return Policy._choose(self, context, k, eligible, randomness, rules)
+        scores, widths = self._score(context)
+        room = Room(eligible, len(scores), k, rules)
+        while room.left:
+            caution = _CAUTION * (k - 1 - len(room.arms)) / max(k - 1, 1)
+            room.take(int(best(scores - caution * widths, room.list_open(), 1, randomness)[0]))
+        return assemble(context, sort_by_score(room.arms, scores), scores, widths)
 
     def _correct(self, context: Context, u: Floats) -> Floats:
         """Return the utilities of all arms in a context, corrected by the nearest past races."""

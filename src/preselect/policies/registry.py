@@ -25,7 +25,7 @@ from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
 DEFAULT = "newton"
-RACING = "newton(outside=True)"  # the default where a round may end without a winner
+RACING = "nearby(outside=True)"  # the default where a round may end without a winner
 
 POLICIES: dict[str, type[Policy]] = {
     "colstim": CoLSTIM,

@@ -18,11 +18,8 @@ from typing import Any
 
 from preselect.errors import PreselectError, StoppedError
 from preselect.race.job import Job, own_folder
-from preselect.race.learning import Learning
 from preselect.race.result import RaceResult, SupervisionResult
 from preselect.race.supervision import Supervision
-
-_LEAST_SECONDS = 0.05  # of a race; starting the racers takes about as long
 
 _log = logging.getLogger(__name__)
 
@@ -154,28 +151,6 @@ class AfterRace:
                 raise StoppedError("the after-race was stopped")
             self._supervision, self._group_began = supervision, time.monotonic()
         return supervision
-
-
-class Budget:
-    """How much after-races may use: a share of what the races of a RaceSession have used so far.
-
-    Parameters
-    ----------
-    learning : Learning
-        What the pool says.
-    """
-
-    def __init__(self, learning: Learning) -> None:
-        self.learning = learning
-        self.left = 0.0  # seconds of cores
-
-    def earn(self, result: RaceResult) -> None:
-        """Count a race."""
-        self.left += self.learning.budget * sum(finish.seconds for finish in result.finishes)
-
-    def count_arms(self, seconds: float) -> int:
-        """Count the arms that may run for so many seconds each; none for less than starting takes."""
-        return int(self.left / seconds + 1e-9) if seconds >= _LEAST_SECONDS else 0
 
 
 def find_time(job: Job, result: RaceResult) -> float:

@@ -5,7 +5,7 @@ An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a 
 `read_pool` reads a pool from its file. It is TOML; only `[arms.NAME]` with a `command` is required:
 
     k = 2                            # racers per instance
-    policy = "newton(outside=True)"  # how to choose them; see `preselect policies`
+    policy = "nearby(outside=True)"  # how to choose them; see `preselect policies`
     seed = 0
     journal = "pool.journal"         # in the folder of the pool file
 

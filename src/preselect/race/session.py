@@ -15,8 +15,9 @@ from typing import Any, NoReturn, Self
 from preselect.errors import InputError, StoppedError
 from preselect.outcomes import Void
 from preselect.preselector import Preselector
-from preselect.race.after_races import AfterRace, Budget, find_time
+from preselect.race.after_races import AfterRace, find_time
 from preselect.race.answers import read_answer
+from preselect.race.budget import Budget
 from preselect.race.cluster import Cluster
 from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.instance_features import (
@@ -75,7 +76,7 @@ class RaceSession:
         self._lock = threading.RLock()  # for the learner, and for what the session knows
         self._running: set[Supervision] = set()
         self._is_stopped = False
-        self._budget = Budget(self.pool.learning)
+        self._budget = Budget(self.pool.learning.budget)
         self._after_races: dict[AfterRace, Entry] = {}  # those whose outcome has not been told
         self._ending: list[AfterRace] = []  # those that were stopped
         self._starts = Starts(self.pool, elsewhere=cluster is not None)
@@ -264,8 +265,9 @@ class RaceSession:
         """Return the arms that teach most, as many as the budget allows."""
         if result.void is not None or result.better is not None or self.cluster is not None or self._is_stopped:
             return ()
-        self._budget.earn(result)
-        count = self._budget.count_arms(find_time(job, result))
+        seconds = find_time(job, result)
+        self._budget.earn(sum(finish.seconds for finish in result.finishes), seconds)
+        count = self._budget.count_arms(seconds)
         if not count:
             return ()
         assert self._learner is not None

@@ -105,7 +105,7 @@ _TEMPLATE = """\
 # `preselect race check POOL` tests every arm.
 
 k = {k}                            # racers per instance; at most the number of idle cores
-policy = "newton(outside=True)"  # how to choose them; see `preselect policies`
+policy = "nearby(outside=True)"  # how to choose them; see `preselect policies`
 seed = 0
 journal = {journal}         # decisions and outcomes; in the folder of this file
 

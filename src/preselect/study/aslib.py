@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from preselect.context import Floats
 from preselect.environments import Environment, RaceReplay, Scenario, best_fixed_set, single_best, virtual_best
 from preselect.errors import InputError
 from preselect.policies import registry
-from preselect.study.plan import Measure, Plan, SettingData, group_by_k
+from preselect.study.plan import Measure, Plan, SettingData, group_by_k, write_list
+
+_EXTRA = "CPU time of after-races / CPU time of races"
 
 _MEASURES = {
     "par10": Measure(
@@ -26,7 +28,11 @@ _MEASURES = {
         "PAR10 of the race minus that of the instance's fastest algorithm, for which no features are computed",
         "cumulative PAR10 above VBS, s",
     ),
-    "resources": Measure("Resources", "PAR10 of the race times the k cores that it takes", "cumulative PAR10 × k, s"),
+    "resources": Measure(
+        "Resources",
+        "PAR10 of the race times the k cores that it takes, and the CPU time of its after-race",
+        "cumulative PAR10 × k, s",
+    ),
 }
 
 
@@ -39,13 +45,20 @@ class AslibSetting(NamedTuple):
         Folder of the scenario.
     k : int
         Algorithms to race, at most as many as the scenario has.
+    after : float, default 0
+        The budget of after-races, as a share of the CPU time of the races.
     """
 
     folder: str
     k: int
+    after: float = 0.0
 
     def __str__(self) -> str:
-        return f"{Path(self.folder).name}, k = {self.k}"
+        return f"{Path(self.folder).name}, {self.describe()}"
+
+    def describe(self) -> str:
+        """Say how races are run, on whatever scenario."""
+        return f"k = {self.k}" + (f", after-races {self.after:g}" if self.after else "")
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ class AslibPlan(Plan):
     ----------
     settings : tuple of AslibSetting
         Folders of scenarios with the number of algorithms to race; at least one.
-    policies : tuple of str, default the policy for races, three variants, max-theta and random
+    policies : tuple of str, default the policy for races, newton in three ways, cppl, max-theta and random
         Policies; the first is compared with the others.
     repetitions : int, default 10
         Repetitions of each policy in each setting, each with its own order of instances.
@@ -75,10 +88,12 @@ class AslibPlan(Plan):
     measures = _MEASURES
     setting_type = AslibSetting
     shares_scale = False
+    quotients: ClassVar[dict[str, tuple[str, str]]] = {_EXTRA: ("extra", "cpu")}
 
     settings: tuple[AslibSetting, ...] = ()
     policies: tuple[str, ...] = (
         registry.RACING,
+        "newton(outside=True)",
         "newton(outside=True, choose='cover')",
         "newton",
         "cppl",
@@ -105,7 +120,15 @@ class AslibPlan(Plan):
 
     def make_environment(self, setting: AslibSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
-        return RaceReplay(_read_scenario(setting.folder), charge=self.charge, seed=seed)
+        return RaceReplay(_read_scenario(setting.folder), charge=self.charge, seed=seed, after=setting.after)
+
+    def list_seeds(self, setting: AslibSetting) -> tuple[int | str, ...]:
+        """Return the scenario and k: with and without after-races, the order of the instances is the same."""
+        return setting.folder, setting.k
+
+    def name_group(self, setting: AslibSetting) -> str:
+        """Say how races are run; medians are over scenarios."""
+        return setting.describe()
 
     def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:
         """Return how far a total lies above the virtual best, relative to the best fixed set and the single best."""
@@ -119,7 +142,17 @@ class AslibPlan(Plan):
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:
         free = [] if self.charge else ["--free-features"]
-        return group_by_k(self.settings, [*free, *self._write_options(AslibPlan(settings=self.settings), {}), *out])
+        options = [*self._write_options(AslibPlan(settings=self.settings), {}), *out]
+        groups: dict[str, list[tuple[str, int]]] = {}
+        for folder in dict.fromkeys(setting.folder for setting in self.settings):
+            here = [setting for setting in self.settings if setting.folder == folder]
+            budgets = write_list(dict.fromkeys(f"{setting.after:g}" for setting in here))
+            groups.setdefault(budgets, []).extend(dict.fromkeys((folder, setting.k) for setting in here))
+        return [
+            line
+            for budgets, pairs in groups.items()
+            for line in group_by_k(pairs, [*free, *(["--after", budgets] if budgets != "0" else []), *options])
+        ]
 
 
 def _compute_baselines(costs: Floats, k: int) -> dict[str, dict[str, float]]:

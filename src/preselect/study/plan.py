@@ -98,6 +98,7 @@ class Plan(ABC):
     heading: ClassVar[str]  # of a column of settings
     setting_type: ClassVar[type[Any]]
     shares_scale: ClassVar[bool] = True  # whether the numbers in the panels of one row of a figure are comparable
+    quotients: ClassVar[dict[str, tuple[str, str]]] = {}  # by name: two arrays of blocks, the sums of which are divided
 
     settings: tuple[Setting, ...]
     policies: tuple[str, ...]
@@ -139,6 +140,14 @@ class Plan(ABC):
     @abstractmethod
     def describe(self, rounds: int) -> str:
         """Say in a few words what was varied and how, for figures and reports; `rounds` are those of a repetition."""
+
+    def list_seeds(self, setting: Setting) -> tuple[int | str, ...]:
+        """Return the values of a setting that decide, with plan and repetition, what is random: by default all."""
+        return tuple(setting)
+
+    def name_group(self, setting: Setting) -> str:
+        """Say what a setting has in common with those over which medians are taken."""
+        return f"k = {setting.k}"
 
     def describe_setting(self, setting: Setting) -> str:
         """Return the title of a setting's panel in figures."""

@@ -14,6 +14,7 @@ from preselect.study.figures import name_figure, write_figures
 from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
 from preselect.study.statistics import PairedComparison, Summary, find_least_p
+from preselect.study.tradeoff import write_tradeoff
 
 _Content = TypeVar("_Content")
 _Table: TypeAlias = list[list[Any]]  # the header first
@@ -29,7 +30,7 @@ def write_report(results: Results) -> Path:
         What to report. Nothing but its folder is read.
     """
     write_figures(results)
-    plan = results.plan
+    plan, tradeoff = results.plan, write_tradeoff(results)
     page = render(
         "study.html",
         title=plan.title,
@@ -37,6 +38,7 @@ def write_report(results: Results) -> Path:
         manifest=results.manifest,
         about=plan.describe(results.find_data(plan.settings[0]).rounds),
         ratios={name: lay_out_ratios(plan, values) for name, values in results.compute_ratios().items()},
+        tradeoff=tradeoff and tradeoff.read_bytes(),
         winners=[name_winners(results, measure) for measure in plan.measures],
         sections=[_make_section(results, measure) for measure in plan.measures],
         costs=_tabulate_costs(results),
@@ -158,12 +160,12 @@ def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: 
 
 
 def lay_out_ratios(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> list[list[str]]:
-    """Arrange one ratio by settings and policies, the header first, with the median over the settings of each k."""
-    middle = _compute_medians(values)
+    """Arrange one ratio by settings and policies, the header first, with the median over the settings of each group."""
+    middle = _compute_medians(plan, values)
     rows = [(str(setting), [values.get((setting, policy)) for policy in plan.policies]) for setting in plan.settings]
     rows += [
-        (f"median, k = {k}", [middle.get((k, policy)) for policy in plan.policies])
-        for k in sorted({k for k, _ in middle})
+        (f"median, {group}", [middle.get((group, policy)) for policy in plan.policies])
+        for group in dict.fromkeys(map(plan.name_group, plan.settings))
     ]
     return [[plan.heading, *plan.policies], *([name, *map(_format_ratio, row)] for name, row in rows)]
 
@@ -172,10 +174,10 @@ def _format_ratio(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-def _compute_medians(values: Mapping[tuple[Setting, str], float]) -> dict[tuple[int, str], float]:
-    """Return the median over settings of each policy's value, for each k; NaN does not count."""
-    groups: dict[tuple[int, str], list[float]] = {}
+def _compute_medians(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> dict[tuple[str, str], float]:
+    """Return the median over the settings of a group of each policy's value; NaN does not count."""
+    groups: dict[tuple[str, str], list[float]] = {}
     for (setting, policy), value in values.items():
         if not math.isnan(value):
-            groups.setdefault((setting.k, policy), []).append(value)
+            groups.setdefault((plan.name_group(setting), policy), []).append(value)
     return {group: float(np.median(among)) for group, among in groups.items()}

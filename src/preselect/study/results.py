@@ -270,11 +270,15 @@ class Results:
         return first.arrays[measure][here, -1], other.arrays[measure][there, -1]
 
     def compute_ratios(self) -> dict[str, dict[_Key, float]]:
-        """Return the means of the first measure relative to baselines, by the name of the ratio."""
+        """Return the means of the first measure relative to baselines, and quotients, by the name of the ratio."""
         found: dict[str, dict[_Key, float]] = {}
         for (setting, policy), summary in self.summarise(next(iter(self.plan.measures))).items():
             for name, value in self.plan.compute_ratios(self.find_data(setting), summary.mean).items():
                 found.setdefault(name, {})[setting, policy] = value
+        for name, (above, below) in self.plan.quotients.items():
+            over, under = self.load(above), self.load(below)
+            shares = {key: float(over[key][:, -1].sum() / under[key][:, -1].sum()) for key in over}
+            found |= {name: shares} if any(shares.values()) else {}
         return found
 
     def compute_costs(self) -> dict[_Key, tuple[float, float]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from preselect.clusters import connect
 from preselect.context import Floats
-from preselect.environments import Environment
+from preselect.environments import Environment, RaceReplay
 from preselect.errors import InputError, PreselectError, RunError
 from preselect.policies import Policy, registry
 from preselect.study.plan import Plan
@@ -106,11 +106,15 @@ def _repeat(task: Task, repetition: int, rounds: int) -> _Arrays:
 
 def _start(task: Task, repetition: int) -> tuple[Policy, Environment]:
     """Make policy and environment. Seeds do not depend on the policy: all policies meet common random numbers."""
-    numbers = [value if isinstance(value, int) else _digest(value) for value in task.setting]
+    values = task.plan.list_seeds(task.setting)
+    numbers = [value if isinstance(value, int) else _digest(value) for value in values]
     of_environment, of_policy = np.random.SeedSequence((task.plan.seed, *numbers, repetition)).spawn(2)
     environment = task.plan.make_environment(task.setting, of_environment)
     make, parameters = registry.parse(task.policy)
-    return make(**{"d": environment.d, "seed": int(of_policy.generate_state(1)[0]), **parameters}), environment
+    given: dict[str, Any] = {"d": environment.d, "seed": int(of_policy.generate_state(1)[0])}
+    if make.prefers_blocks and isinstance(environment, RaceReplay):
+        given["blocks"] = environment.show_blocks()
+    return make(**{**given, **parameters}), environment
 
 
 def _digest(text: str) -> int:
@@ -141,7 +145,7 @@ def _play_rounds(
 ) -> tuple[NDArray[np.int64], Floats, float]:
     """Play some rounds; return the arms chosen in each, each round's truth, and the seconds spent in the policy."""
     arms, truths, seconds = np.empty((rounds, k), dtype=np.int64), [], 0.0
-    rescale = getattr(environment, "rescale", None)
+    rescale, run_on = (getattr(environment, name, None) for name in ("rescale", "run_on"))
     for t in range(rounds):
         if rescale is not None:
             rescale(policy)
@@ -149,9 +153,11 @@ def _play_rounds(
         start = perf_counter()
         decision = policy.select(context, k)
         chosen = perf_counter()
-        outcome = environment.outcome(decision)
+        told = decision, environment.outcome(decision)
+        if run_on is not None:
+            told = run_on(policy, context, decision) or told
         ended = perf_counter()
-        policy.learn(decision, outcome)
+        policy.learn(*told)
         seconds += perf_counter() - ended + chosen - start
         arms[t] = decision.arms
         truths.append(environment.truth())
