@@ -292,3 +292,17 @@ def test_states_that_cannot_be_are_refused(tmp_path, name, wrong):
     assert Nearby.load(tmp_path / "good.npz").past.total == 16
     with pytest.raises(StateFileError):
         Nearby.load(tmp_path / "bad.npz")
+
+
+def test_an_arm_that_joins_late_is_given_a_race():
+    """The others win every race, and have done so for long: by its width alone the new one would never be tried."""
+    preselector = Preselector(["a", "b", "c"], ["size"], policy="nearby(outside=True)", seed=0)
+    for size in range(300):
+        decision = preselector.select([size % 7], k=2)
+        preselector.learn(decision, winner=decision.names[size % 2], after=0.02)
+    preselector.add("new")
+    decision = preselector.select([3.0], k=2)
+    assert "new" in decision.names
+    assert set(preselector.select([3.0], k=2, include=["a"], eligible=["a", "b", "new"]).names) == {"a", "new"}
+    preselector.learn(decision, winner=next(name for name in decision.names if name != "new"), after=0.02)
+    assert "new" not in preselector.select([3.0], k=2).names

@@ -27,6 +27,7 @@ _MOST_UTILITY = 8.0  # of a worth that takes part in a correction
 _SIZES = (64, 12)  # neighbours, of the first correction and of the second
 _CAUTION = 0.5  # the part of its width that the first arm of a set does without; the last has all of it
 _FIRST = 3  # races before there are corrections
+_OVERDUE = 3  # times that every arm could have raced, after which one that never did is given a race
 _EARLY, _TRIVIAL, _FAILURE = 0.1, 1e-3, 10.0  # as in race_times
 _MOST_RACES = 1_000_000
 _NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # no virtual arm, NOBODY, both: see kernels.neighbours
@@ -49,7 +50,8 @@ class Nearby(BeliefPolicy):
 
     The sum of utility and width decides, which is 0.3 + 0.7 exp(-t / 100) standard errors of the line after t races.
     Arms join the set one by one: half the width counts for the first, all of it for the last, so that some of them are
-    there for the answer, and some to be learnt about.
+    there for the answer, and some to be learnt about. Widths that shrink would keep out arms that join late, so the
+    last place goes to an arm that has never raced, once all of them could have raced three times.
 
     It keeps the latest races, `memory` of them at most; a state has about 8 (p + 2 k) bytes for each.
 
@@ -112,10 +114,21 @@ class Nearby(BeliefPolicy):
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         scores, widths = self._score(context)
         room = Room(eligible, len(scores), k, rules)
+        overdue = self._find_overdue(context, k)
         while room.left:
             caution = _CAUTION * (k - 1 - len(room.arms)) / max(k - 1, 1)
-            room.take(int(best(scores - caution * widths, room.list_open(), 1, randomness)[0]))
+            may_join = room.list_open()
+            if room.left == 1 and overdue[may_join].any():
+                may_join = may_join[overdue[may_join]]
+            room.take(int(best(scores - caution * widths, may_join, 1, randomness)[0]))
         return assemble(context, sort_by_score(room.arms, scores), scores, widths)
+
+    def _find_overdue(self, context: Context, k: int) -> Mask:
+        """Return which arms have never raced although all of them could have, several times."""
+        if not isinstance(context, BlockContext) or self._outcomes * k < _OVERDUE * len(context.ids):
+            return np.zeros(context.shape[0], dtype=np.bool_)
+        overdue: Mask = ~self.estimate.touched[context.ids]
+        return overdue
 
     def _correct(self, context: Context, u: Floats) -> Floats:
         """Return the utilities of all arms in a context, corrected by the nearest past races."""
