@@ -33,6 +33,23 @@ def test_weights_are_those_by_which_arms_are_scored():
         assert found.deviations[row, column] == pytest.approx(math.sqrt(variance))
 
 
+@pytest.mark.parametrize("covariance", ["full", "blocks"])
+def test_weights_are_found_where_arms_have_left_and_in_blocks(covariance):
+    preselector = Preselector(SOLVERS, ["size"], policy="newton(beta=0)", covariance=covariance, seed=0)
+    preselector.remove("saps")
+    preselector.remove("cadical")
+    for name in ("glucose", "lingeling"):  # the slots of those that have left are used again, the last one first
+        preselector.add(name, {"cdcl": 1.0})
+    for size in range(20):
+        preselector.learn(preselector.select([size], k=2, eligible=["glucose", "kissat"]), winner="glucose")
+    found = read_weights(preselector)
+    own = dict(zip(found.arms, found.values[1:, 0], strict=True))
+    assert own["glucose"] > 0.1 > -0.1 > own["kissat"]
+    assert own["lingeling"] == pytest.approx(0.0, abs=1e-12)
+    unsure = dict(zip(found.arms, found.deviations[1:, 0], strict=True))
+    assert unsure["lingeling"] > max(unsure["glucose"], unsure["kissat"])
+
+
 def test_arms_without_identity_have_the_read_weights_their_features():
     preselector = Preselector(SOLVERS, ["size"], policy="newton", identity=False, seed=0)
     found = read_weights(preselector)

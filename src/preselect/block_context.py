@@ -6,6 +6,7 @@ The joint features of an arm are z_i ⊗ c, which it shares with all arms, and e
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -39,6 +40,11 @@ class Blocks:
     def size(self) -> int:
         """How many numbers there are."""
         return self.shared.size + self.own.size
+
+    def diagonal(self) -> Floats:
+        """The diagonal of the whole matrix: of the shared features, then of one slot after the other."""
+        rows, columns = _list_lower_half(math.isqrt(2 * self.own.shape[1]))
+        return np.concatenate((self.shared.diagonal(), self.own[:, rows == columns].ravel()))
 
 
 @cache

@@ -39,6 +39,12 @@ class Propensity(NamedTuple):
 class ReadableState(NamedState):
     """A base of Preselector: what it believes, and why it decided as it did."""
 
+    @property
+    def slots(self) -> list[int]:
+        """Which of the policy's weights for single arms are those of each arm, in the order of `arms`."""
+        slots: list[int] = self._roster.slots.tolist()
+        return slots
+
     @serial
     def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
         """What is believed about every arm in a context now: utility, standard error, bounds, chance to win.

@@ -69,10 +69,11 @@ def read_weights(preselector: Preselector) -> Weights | None:
     policy = preselector.policy
     if not (isinstance(policy, LinearPolicy) and hasattr(policy, "P")):
         return None
-    arms = preselector.arms if preselector.identity else []
-    rows, columns = len(preselector.features) + len(arms), [_INTERCEPT, *preselector.context]
+    features, columns = list(preselector.features), [_INTERCEPT, *preselector.context]
+    arms, slots = (preselector.arms, preselector.slots) if preselector.identity else ([], [])
     # not CPPL's Sigma, which is 0 instead of large for what was never seen
-    deviations = np.sqrt(np.maximum(np.diagonal(policy.P), 0.0))
-    # joint features are (arm's features, identity) ⊗ (1, context), with spare rows for arms that may be added
-    shaped = [array.reshape(-1, len(columns))[:rows].copy() for array in (policy.theta, deviations)]
-    return Weights(list(preselector.features), arms, columns, *shaped)
+    deviations = np.sqrt(np.maximum(policy.P.diagonal(), 0.0))
+    # joint features are (arm's features, identity) ⊗ (1, context), with a row of identity for every slot
+    rows = [*range(len(features)), *(len(features) + slot for slot in slots)]
+    shaped = [array.reshape(-1, len(columns))[rows] for array in (policy.theta, deviations)]
+    return Weights(features, arms, columns, *shaped)
