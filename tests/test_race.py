@@ -112,7 +112,7 @@ def test_arms_join_and_leave_with_the_pool(pool, formula):
 @pytest.mark.parametrize(
     ("head", "more", "features", "message"),
     [
-        ('policy = "cppl"', "", 'from = "sat"', "policy is 'cppl', but .* was started with 'newton.*; restore it"),
+        ('policy = "cppl"', "", 'from = "sat"', "policy is 'cppl', but .* was started with 'nearby.*; restore it"),
         ("seed = 3", "", 'from = "sat"', "seed is 3, but .* was started with 0; restore it"),
         (
             "",

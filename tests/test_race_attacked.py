@@ -166,7 +166,8 @@ def test_processes_with_a_new_environment_die_after_a_killed_supervisor(supervis
         found = [pid for pid in list_pids() if read_proc(pid, "cmdline") == b"sleep\x00987\x00"]
         if found and not born:
             born.extend(found)
-            (supervisor,) = (pid for pid in list_pids() if get_parent(pid) == os.getpid())
+            children = [pid for pid in list_pids() if get_parent(pid) == os.getpid()]
+            (supervisor,) = (pid for pid in children if b"supervisor" in read_proc(pid, "cmdline"))
             os.kill(supervisor, signal.SIGKILL)
 
     code = (

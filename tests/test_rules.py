@@ -171,7 +171,7 @@ def score(made, X, seed):
     return decision.scores[np.argsort(decision.arms)]
 
 
-BY_SCORE = [policy for policy in POLICIES if policy not in ("newton", "colstim", "epsilon-greedy")]
+BY_SCORE = [policy for policy in POLICIES if policy not in ("newton", "colstim", "epsilon-greedy", "nearby")]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,20 @@ def test_policies_choose_the_best_set_by_their_scores(policy):
     for seed, X, k, eligible, rules, sets in list_cases(4, 160):
         chosen = made.decide(X, k, seed, eligible=eligible, rules=rules).arms.tolist()
         assert is_best(chosen, score(made, X, seed), sets, rules), (seed, rules)
+
+
+def test_nearby_takes_one_arm_after_the_other_and_counts_half_of_the_width_for_the_first():
+    made = make("nearby")
+    for seed, X, k, eligible, rules, sets in list_cases(4, 160):
+        chosen = made.decide(X, k, seed, eligible=eligible, rules=rules).arms.tolist()
+        scores, widths = made._score(as_context(X, 3))
+        taken = set(rules.include.tolist())
+        while len(taken) < len(chosen):
+            values = scores - 0.5 * (k - 1 - len(taken)) / max(k - 1, 1) * widths
+            favoured = values.round(9) + 1e-7 * np.isin(np.arange(len(scores)), chosen)
+            may_join = {arm for arms in sets if taken <= set(arms) for arm in arms} - taken
+            taken.add(max(may_join, key=favoured.__getitem__))
+        assert taken == set(chosen), (seed, rules)
 
 
 def estimate(made, context, seed):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preselect.environments.regret import regrets
-from preselect.study import AslibSetting
+from preselect.study import AslibPlan, AslibSetting
 from preselect.study.report import _compute_medians, _explain_limits, _format_comparison, _format_p, format_mean
 from preselect.study.statistics import _adjust, _compute_p_values, compare, find_least_p, standard_error, summarise
 
@@ -162,4 +162,5 @@ def test_medians_are_taken_for_each_k_over_what_is_there():
         (AslibSetting("c", 1), "p"): np.nan,
         (AslibSetting("a", 2), "p"): 5.0,
     }
-    assert _compute_medians(values) == {(1, "p"): 2.0, (2, "p"): 5.0}
+    plan = AslibPlan(settings=tuple(setting for setting, _ in values))
+    assert _compute_medians(plan, values) == {("k = 1", "p"): 2.0, ("k = 2", "p"): 5.0}

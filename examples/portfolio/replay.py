@@ -21,11 +21,11 @@ from measure import Outcome, Way, compare, find_instances, prepare_pool, read_si
 from preselect.outcomes import NoWinner
 from preselect.policies import registry
 from preselect.race import Pool
+from preselect.race.budget import Budget
 from preselect.race.instance_features import FeatureValues, Instance, measure_features
 from preselect.race.pool_journal import make_preselector
 
 K = 2
-LEAST_SECONDS = 0.05  # of a race that is followed by an after-race, as in the command
 
 
 # --- every arm alone --------------------------------------------------------------------------------------------------
@@ -69,23 +69,24 @@ def race(times: dict[str, Outcome], arms: list[str], limit: float) -> tuple[str 
     return (min(solving)[1], min(solving)[0]) if solving else (None, limit)
 
 
-def replay(pool: Pool, rounds: list[tuple[str, FeatureValues, dict[str, Outcome]]], budget: float) -> Replayed:
+def replay(pool: Pool, rounds: list[tuple[str, FeatureValues, dict[str, Outcome]]], share: float) -> Replayed:
     """Race on all instances in this order; with a budget, other arms race after the answer."""
     preselector, limit = make_preselector(pool, rounds[0][1]), pool.limits.seconds
-    run, used, used_after, left = {}, 0.0, 0.0, 0.0
+    run, used, used_after, budget = {}, 0.0, 0.0, Budget(share)
     for number, (name, features, times) in enumerate(rounds):
         decision = preselector.select(features, k=K)
         winner, seconds = race(times, decision.names, limit)
         run[name] = Outcome(seconds, winner is not None)
-        used, left, also = used + K * seconds, left + budget * K * seconds, []
-        many = int(left / seconds + 1e-9) if seconds >= LEAST_SECONDS else 0
+        used, also = used + K * seconds, []
+        budget.earn(K * seconds, seconds)
+        many = budget.count_arms(seconds)
         waiting = list(preselector.suggest(decision, many, seed=number)) if many else []
         while waiting:
             group, waiting = waiting[:K], waiting[K:]
             faster, seconds = race(times, group, seconds)  # at most as long as the best arm so far
             winner = faster or winner
             also += group
-            used_after, left = used_after + len(group) * seconds, left - len(group) * seconds
+            used_after, budget.left = used_after + len(group) * seconds, budget.left - len(group) * seconds
         told = {"outcome": NoWinner(1.0)} if winner is None else {"winner": winner, "after": seconds / limit}
         preselector.learn(decision, also=also, **told)
     return Replayed(run, used, used_after)
