@@ -27,7 +27,8 @@ def raced(pool, tmp_path):
 
 
 def read(address):
-    with urllib.request.urlopen(urllib.request.Request(address, headers={"Accept": "text/html"})) as answer:
+    request = urllib.request.Request(address, headers={"Accept": "text/html"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
         return answer.read().decode()
 
 
