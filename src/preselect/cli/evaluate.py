@@ -1,4 +1,4 @@
-"""`preselect evaluate`: what would other policies have won on logs?"""
+"""`preselect evaluate`: what would other policies have won on these logs?"""
 
 from functools import partial
 from pathlib import Path
@@ -32,28 +32,30 @@ from preselect.reports.html import is_page
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.5,
     show_default=True,
-    help="Share of rounds, at the beginning, that policies learn from; they are evaluated on the others.",
+    help="Share of rounds, from the first on, to learn from; policies are evaluated on the others.",
 )
 @click.option(
     "--identity/--no-identity", default=True, show_default=True, help="Whether arms have weights of their own."
 )
 @click.option(
-    "--nobody-may-win", is_flag=True, help="Rounds without a winner were won by nobody. Else they are left out."
+    "--nobody-may-win",
+    is_flag=True,
+    help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
-@click.option("--every-arm", is_flag=True, help="Every arm of FILE could have been shown in every round.")
-@click.option("--by-model", is_flag=True, help="Ask for the model's opinion although there are propensities.")
+@click.option("--every-arm", is_flag=True, help="Let policies choose among all arms of FILE in every round.")
+@click.option("--by-model", is_flag=True, help="Estimate by a model even if FILE has propensities.")
 @click.option(
     "--draws",
     type=click.IntRange(1, 1_000_000),
     default=200,
     show_default=True,
-    help="Sets that are drawn in each round from policies that leave something to chance.",
+    help="How many sets to draw in each round from a policy that chooses at random.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Determines everything random.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a page about it. An earlier page is replaced; any other file stays as it is.",
+    help="Write an HTML page with the results. An earlier page is replaced; any other file is not overwritten.",
 )
 def evaluate_policies(
     logs: Path,
@@ -70,15 +72,16 @@ def evaluate_policies(
     """Estimate what policies would have won if they had chosen in the rounds of FILE, with 95 % intervals.
 
     FILE is a table of rounds (`preselect logs --help` describes it) or a journal. It should also list the arms that
-    were there but not shown (shown is 0), because policies choose among these, too.
+    could have been shown but were not (shown is 0), because policies choose among these, too.
 
     \b
-    What is estimated depends on what FILE says about chance:
+    What is estimated depends on which probabilities FILE has:
         set_propensity, --nobody-may-win   picks: share of rounds in which some arm is picked
-        propensity                         wins of the policy's arms against the competition of the logs
-        neither                            the opinion of a model, which may be wrong
+        propensity                         wins of the policy's arms against the arms shown with them
+        neither                            what a model expects, which may be wrong
 
-    Policies learn from the first half of the rounds, and are evaluated on the second half.
+    Policies learn from the first half of the rounds and are evaluated on the second half, unless --learn-from says
+    otherwise.
 
     \b
     preselect evaluate clicks.csv --policies newton,random --nobody-may-win --out evaluation.html
@@ -98,7 +101,7 @@ def evaluate_policies(
 
 
 def _find(name: str) -> str | Preselector:
-    """Return a policy by name as it is, or the preselector that was saved to a file of that name."""
+    """Return the name of a policy unchanged, or load the preselector if the name is that of a file."""
     if not name.endswith(".npz"):
         registry.parse(name)  # says at once what is wrong with it
         return name

@@ -108,6 +108,10 @@ def preselect() -> None:
     Repeat the paper's first experiment on a small scale, and show its table again:
         preselect study synthetic --quick --out results
         preselect study show results
+    Check whether the confidence widths of CPPL and Newton contain the truth:
+        preselect study coverage
+    Estimate from logs what other policies would have won:
+        preselect evaluate clicks.csv --policies newton,random
     List the policies, or describe one:
         preselect policies
         preselect policies cppl

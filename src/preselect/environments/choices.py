@@ -22,8 +22,8 @@ from preselect.scaling import Scaling
 class ChoiceReplay:
     """The rounds of a table of choices in random order, each once. Its arms are those that were shown there.
 
-    Whoever made the choice is assumed to choose among fewer arms as among all: of the k arms that a policy shows, the
-    one with the best place wins, and none if none of them has a place. Equal arms are put in order by lot.
+    It is assumed that people choose among fewer arms as they did among all: of the k arms that a policy shows, the one
+    with the best place wins. If none of them has a place, there is no winner. Ties are broken at random.
 
     The features are those of `Preselector`: (arm's features, arm's identity) ⊗ (1, context), scaled by the whole table,
     and missing ones count as the mean. Features of an arm may differ from round to round.
@@ -89,7 +89,7 @@ class ChoiceReplay:
         return np.array([float(self._order[self._round])])
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """Of each round whether the best arm was missed, and how many arms are better than those that were shown."""
+        """For each round, whether the best arm was missed, and how many arms are better than all that were shown."""
         rounds = truths[:, 0].astype(np.int64).tolist()
         rows = [_list_shown(self.logs, t)[chosen] for t, chosen in zip(rounds, arms, strict=True)]
         return {name: costs[np.array(rows)].min(axis=1) for name, costs in self._costs.items()}
@@ -102,7 +102,7 @@ def _list_shown(logs: Logs, t: int) -> Integers:
 
 
 def _cost_rows(logs: Logs) -> dict[str, Floats]:
-    """Return for each row what its arm would add to each measure if it were the only one shown."""
+    """Return what the arm of each row would add to each measure if it were the only one shown."""
     better = np.zeros(len(logs.arm))
     for t in range(len(logs)):
         rows = _list_shown(logs, t)
@@ -115,8 +115,8 @@ def _cost_rows(logs: Logs) -> dict[str, Floats]:
 def choice_baselines(logs: Logs, k: int) -> dict[str, dict[str, float]]:
     """Return the totals of choices that learn nothing, by measure and name.
 
-    They are a random set (in expectation), the k arms of the round that are best on average over the whole table, and,
-    where all rounds have the same arms, the best fixed set, both in hindsight.
+    They are a random set (in expectation) and two sets that are chosen in hindsight: the k arms of the round that are
+    best on average over the whole table and, if all rounds have the same arms, the best fixed set.
 
     Parameters
     ----------

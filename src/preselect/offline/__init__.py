@@ -1,4 +1,4 @@
-"""What logs can tell without another round: a model that is fitted to them, and what policies would have won."""
+"""Learn from logs: fit a model to them, and estimate what other policies would have won."""
 
 from preselect.offline.evaluate import Estimate, Evaluation, PolicyValue, evaluate
 from preselect.offline.fit import Fit, Score, fit

@@ -1,4 +1,4 @@
-"""Policies on the rounds of logs: what they learn from some, and what they would choose in others."""
+"""Let policies learn from some rounds of logs, and find what they would choose in others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     probabilities : array of n floats
         Each arm's probability to be in the set.
     sets : array of draws x k integers
-        Sets that it chose, as positions among the n arms; a single one if nothing is left to chance.
+        Sets that it chose, as positions among the n arms; a single one if the policy does not choose at random.
     even : float, optional
         The probability of each set, if all are equally likely.
     """
@@ -43,12 +43,12 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """A preselector that chooses in rounds of logs, and learns no more.
+    """A preselector that chooses in the rounds of logs.
 
     Parameters
     ----------
     name : str
-        What it is called in messages.
+        Its name in messages.
     preselector : Preselector
         It has to know the arms and features of the logs.
     logs : Logs
@@ -92,7 +92,7 @@ class Chooser:
 
 
 def train(policy: str, logs: Logs, options: dict[str, Any], seed: int) -> Preselector:
-    """Return a preselector with this policy that has learnt from logs: at once if it can, else round by round.
+    """Return a preselector that has learnt from logs: all at once if its policy can, otherwise round by round.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _draw_sets(policy: Policy, shown: Any, k: int, draws: int, seed: int) -> Int
 
 
 def _read_outcome(places: Integers) -> Outcome:
-    """Return the outcome of a round from the places of its arms; 0 for those without.
+    """Return the outcome of a round, given the places of its arms; 0 means no place.
 
     >>> _read_outcome(np.array([0, 2, 1, 2]))
     Ranking(arms=(2, (1, 3)))

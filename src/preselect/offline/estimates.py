@@ -1,8 +1,8 @@
 """Estimates from rounds, with intervals.
 
-Every estimator of an evaluation returns one number for each round. Their mean is the estimate, and their standard
-deviation over the square root of their number is its standard error; so the difference of two estimates on the same
-rounds, with its error, follows from the differences of these numbers.
+Every estimator of an evaluation returns one number for each round. The mean of these numbers is the estimate; their
+standard deviation, divided by the square root of the number of rounds, is its standard error. To compare two estimates
+on the same rounds, take the differences of their numbers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Interval(NamedTuple):
 
 
 def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
-    """Estimate E[wins] E[expected] / E[weights]: inverse propensities, divided by what their sum came to.
+    """Estimate E[wins] E[expected] / E[weights]: wins weighted by inverse propensities, divided by the weights.
 
     The estimate is the mean of the numbers returned. They are its linearisation: the estimate plus what each round
     changes in it to first order, so that their standard deviation gives its error (the delta method).
@@ -76,7 +76,7 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
 
 
 def count_effective(weights: Floats) -> float:
-    """Return how many rounds of equal weight would say as much (Kish).
+    """Return how many rounds of equal weight would tell as much (Kish's effective sample size).
 
     >>> count_effective(np.array([1.0, 1.0, 0.0]))
     2.0

@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
     value : Interval
         The estimate.
     lead : Interval
-        By how much it is above that of the logs, over the same rounds.
+        By how much it is above what was won in the logs, on the same rounds.
     """
 
     method: str
@@ -51,12 +51,12 @@ class PolicyValue(NamedTuple):
     policy : str
         Its name; "as logged" for what was really shown.
     estimates : tuple of Estimate
-        From the most trustworthy to the model's opinion.
+        The most trustworthy first; the model's opinion last.
     effective : float
-        How many of the rounds, in effect, speak about this policy; NaN for the model's opinion alone.
+        The effective number of rounds that tell something about this policy; NaN if only the model was asked.
     support : Interval
-        What the weights came to, where they are 1 in expectation. If it is clearly below 1, the policy shows what the
-        logs never show, and nothing but the model can say anything about that; NaN for the model's opinion alone.
+        The mean of the weights, which should be 1. If it is clearly below 1, the policy shows what the logs never
+        show, and only the model can say anything about that; NaN if only the model was asked.
     """
 
     policy: str
@@ -74,11 +74,11 @@ class Evaluation:
     measure : str
         What was counted: "picks", "wins" or "hits"; see `preselect.offline.measures`.
     meaning : str
-        The same in half a sentence.
+        What that means, in half a sentence.
     reason : str
-        Why all this is a model's opinion; empty if it follows from choices that were made at random.
+        Why only a model could be asked; empty if the estimates follow from propensities.
     learnt_from : int
-        How many rounds, the first ones, policies and the model learnt from.
+        How many rounds, from the first on, policies and the model learnt from.
     rounds : int
         How many rounds after them were evaluated.
     policies : tuple of PolicyValue
@@ -122,7 +122,7 @@ def evaluate(
         Policies by name, or preselectors under names of your own. A preselector is evaluated as it is: it should not
         have learnt from the rounds that are evaluated.
     learn_from : float, default 0.5
-        The share of rounds, at the beginning, to learn from; above 0 and below 1.
+        The share of rounds, from the first on, to learn from; above 0 and below 1.
     identity : bool, default True
         Whether arms have weights of their own, in policies and in the model.
     nobody_may_win : bool, default False
@@ -130,9 +130,9 @@ def evaluate(
     every_arm : bool, default False
         Whether every arm of the logs could have been shown in every round; otherwise only arms with a row in it.
     by_model : bool, default False
-        Whether to ask for the model's opinion although the logs have propensities.
+        Whether to use only the model even if the logs have propensities.
     draws : int, default 200
-        How many sets to draw in each round from a policy that leaves something to chance.
+        How many sets to draw in each round from a policy that chooses at random.
     seed : int, default 0
         Determines everything random.
     report : callable, optional
@@ -188,7 +188,7 @@ def _check_sizes(past: Logs, rest: Logs) -> None:
 
 
 def _find_measure(logs: Logs, kept: Integers, nobody_may_win: bool, by_model: bool) -> tuple[_Measure, str]:
-    """Return what can be counted, and why only a model can do so; the latter is empty if that is not so."""
+    """Return what can be counted, and why only a model can count it; an empty reason if propensities can."""
     model = Picks() if nobody_may_win else Hits()
     if by_model:
         return model, "it was asked for"

@@ -15,7 +15,7 @@ _METHODS = {"observed": GREY, "self-normalised": BLUE, "doubly robust": VERMILIO
 
 
 def list_warnings(found: Evaluation) -> list[str]:
-    """Return a sentence for each policy about which the logs say little.
+    """Return a warning for each policy about which the logs tell little.
 
     Parameters
     ----------

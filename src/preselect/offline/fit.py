@@ -1,4 +1,4 @@
-"""Fit the model to logs, and say how well it predicts rounds that it has not seen."""
+"""Fit the model to logs, and measure how well it predicts rounds that it has not seen."""
 
 from __future__ import annotations
 

@@ -48,22 +48,22 @@ class Nearby(BeliefPolicy):
     not raced nearby, it stays on the line. Tied arms count as if each were the first of its tie (Breslow). Distances
     are those of the scaled context.
 
-    The sum of utility and width decides, which is 0.3 + 0.7 exp(-t / 100) standard errors of the line after t races.
-    Arms join the set one by one: half the width counts for the first, all of it for the last, so that some of them are
-    there for the answer, and some to be learnt about. Widths that shrink would keep out arms that join late, so the
-    last place goes to an arm that has never raced, once all of them could have raced three times.
+    Arms are chosen by the sum of their utility and their width, which is 0.3 + 0.7 exp(-t / 100) standard errors of the
+    line after t races. Arms join the set one by one: half the width counts for the first, all of it for the last, so
+    that some are chosen to win, and some to learn about them. Because widths shrink, arms that are added late might
+    never race. So, once every arm could have raced three times, the last place goes to an arm that has never raced.
 
-    It keeps the latest races, `memory` of them at most; a state has about 8 (p + 2 k) bytes for each.
+    At most `memory` races are kept, the latest ones; a saved state has about 8 (p + 2 k) bytes for each.
 
-    Which features describe a round, and which slot is whose, `blocks` says; a Preselector does so by itself. Without,
-    there are no neighbours. `estimates` and `explain` of a Preselector describe the line.
+    `blocks` says which features describe a round, and which weights belong to which arm; a Preselector sets it by
+    itself. Without it there are no neighbours. `estimates` and `explain` of a Preselector describe the line only.
 
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
     alpha : float, default 2.0
-        How much the line counts against the neighbours, above 0: as much as so many races of an arm.
+        The weight of the line against the neighbours, in races of an arm; above 0.
     memory : int, default 5000
         How many races are kept, from 1 to a million.
     outside : bool, default False
@@ -124,7 +124,7 @@ class Nearby(BeliefPolicy):
         return assemble(context, sort_by_score(room.arms, scores), scores, widths)
 
     def _find_overdue(self, context: Context, k: int) -> Mask:
-        """Return which arms have never raced although all of them could have, several times."""
+        """Return which arms have never raced, although every arm could have raced several times."""
         if not isinstance(context, BlockContext) or self._outcomes * k < _OVERDUE * len(context.ids):
             return np.zeros(context.shape[0], dtype=np.bool_)
         overdue: Mask = ~self.estimate.touched[context.ids]

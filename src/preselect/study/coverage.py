@@ -1,4 +1,4 @@
-"""The plan of a study of beliefs: do the widths of a policy contain the truth, and how far is its estimate from it?
+"""A study of confidence widths: do they contain the truth, and how far is the estimate from it?
 
 The paper derives its widths from Lemma 1, a bound on the tail of an F-distribution with d and t - d degrees of freedom:
 
@@ -6,7 +6,7 @@ The paper derives its widths from Lemma 1, a bound on the tail of an F-distribut
 
 W is the Wald statistic, Eq. (11): (θ - θ*)' Σ^-1 (θ - θ*) / d, with the estimate θ after t outcomes and its estimated
 covariance Σ. The widths use x = log t. The paper says that this holds for independent outcomes, and that it is an
-approximation for a learner that chooses what it sees. Here both are looked at.
+approximation for a learner that chooses what it sees. This study measures how good the approximation is.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _compare_with_truth(policy: CPPL | Newton, X: Floats, theta: Floats) -> Floa
 
 
 def _find_errors(policy: CPPL | Newton, X: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Return by how much the truth is above the estimate, and the widths that claim to be larger."""
+    """Return by how much the truth is above each estimate, and the widths, which should be larger."""
     widths, estimates, truths = policy._score(as_context(X, policy.d))[1], X @ policy.theta, X @ theta
     if isinstance(policy, CPPL):  # |v - v*| <= c, Eq. (13) and below, divided by v
         return np.expm1(truths - estimates), np.expm1(widths)
@@ -165,7 +165,7 @@ def _find_wald(policy: Policy, theta: Floats) -> float:
 
 
 def _bound_wald(d: int, t: int) -> float:
-    """Return what the Wald statistic exceeds with a probability of about 1 / t at most, by Lemma 1 with x = log t.
+    """Return the bound that the Wald statistic exceeds with probability about 1 / t at most (Lemma 1, x = log t).
 
     >>> round(_bound_wald(5, 100), 2)
     6.35

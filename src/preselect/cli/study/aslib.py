@@ -41,8 +41,8 @@ def aslib(
     resources that it takes on k cores, and how far it is above the virtual best solver, relative to the gap of the
     single best solver and of the best fixed set of k, both chosen in hindsight.
 
-    In after-races, algorithms that were not chosen race against the time of the winner, when the answer is out: they cost
-    CPU time, which is counted apart, and no latency.
+    In after-races, algorithms that were not chosen race against the winner's time when the answer is out. They cost CPU
+    time, which is counted separately, but the answer does not wait for them.
     """
     several = product(map(str, folders), split_integers(choices, "--k"), _split_budgets(budgets))
     plan = AslibPlan(

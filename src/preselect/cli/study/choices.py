@@ -32,7 +32,7 @@ def choices(
     seed: int,
     **running: Any,
 ) -> None:
-    """Replay tables of choices: of the n arms of a round k are shown, and the one that was ranked best wins.
+    """Replay tables of choices: k of the n arms of a round are shown, and the best-ranked of these wins.
 
     FILE is a log as `preselect fit` reads it: a CSV or Parquet table (see docs/logs.md), a journal, a file of PrefLib,
     or the rankings of the sushi data (sushi3b.5000.10.order, with sushi3.udata and sushi3.idata beside it). Rounds

@@ -1,4 +1,4 @@
-"""`preselect study coverage`: do widths contain the truth?"""
+"""`preselect study coverage`: do confidence widths contain the truth?"""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ _DEFAULT = CoveragePlan()
     type=click.Choice(VARIATIONS_WITH_THETA),
     default=_DEFAULT.variation,
     show_default=True,
-    help="How rounds are made; those in which θ* stays as it is.",
+    help="How rounds are made; only variations in which θ* stays the same.",
 )
 @click.option(
     "--horizon",
@@ -56,8 +56,8 @@ def coverage(
     """Compare what CPPL and Newton believe with the truth, in the paper's synthetic rounds.
 
     In every round: for how many arms is the true utility outside the estimate ± its width, how far is the estimate from
-    θ*, and is it further away than the paper's Lemma 1 allows? All of it is summed over the rounds; differences between
-    the checkpoints of curves.npz tell how it changes.
+    θ*, and is it further away than the paper's Lemma 1 allows? The results are sums over the rounds; differences between
+    the checkpoints in curves.npz show how they change.
     """  # fmt: skip
     plan = CoveragePlan(
         settings=tuple(dict.fromkeys(SyntheticSetting.parse(text) for text in scenarios)) or _DEFAULT.settings,

@@ -32,9 +32,10 @@ def run_own(
     """Run policies on environments of your own.
 
     MODULE:CLASS is a class in a module that can be imported from here, also with parameters as in
-    'routes:Routes(n=20)'. It is made with a keyword seed, and has the number of features d and the methods
-    context(), outcome(decision) and truth(); preselect.environments.Environment describes them. If it has a method
-    measure(), policies are judged by that, and else by regret, where truth() returns the log-utilities of all arms.
+    'routes:Routes(n=20)'. Its constructor takes a keyword argument seed. It has an attribute d, the number of features,
+    and the methods context(), outcome(decision) and truth(); preselect.environments.Environment describes them. If it
+    has a method measure(), policies are judged by that; otherwise they are judged by regret, and truth() returns the
+    log-utilities of all arms.
     """
     plan = OwnPlan(
         settings=tuple(OwnSetting(name, k) for name in environments for k in split_integers(choices, "--k")),

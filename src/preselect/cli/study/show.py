@@ -1,4 +1,4 @@
-"""`preselect study show`: the table of a study again."""
+"""`preselect study show`: print the table of a study again."""
 
 from pathlib import Path
 
