@@ -1,10 +1,10 @@
 """What a policy would have won: three ways to count it, each with what it takes to estimate it.
 
-Let S be the set that was shown, chosen with probability m(S) by whoever kept the logs, and p_i the probability of arm i
+Let S be the set that was shown, chosen with probability μ(S) by whoever kept the logs, and p_i the probability of arm i
 to be in it. The other policy chooses S with probability π(S), and has arm i in it with probability π_i. All of them
 depend on the context of the round.
 
-**picks**: in how many rounds some arm would have been picked, where that may be none. With w = π(S) / m(S)
+**picks**: in how many rounds some arm would have been picked, where that may be none. With w = π(S) / μ(S)
 
     E[w r(S)] = sum_S π(S) r(S),
 
