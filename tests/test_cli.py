@@ -6,11 +6,13 @@ import sys
 
 import click
 import pytest
+import threadpoolctl
 from click.testing import CliRunner
 from commands import PRESELECT, preselect, start_preselect
 
 from preselect.cli import _open_standard_streams
-from preselect.cli.main import Group
+from preselect.cli.main import _THREADS, Group
+from preselect.cli.main import preselect as command
 from preselect.errors import InputError
 from preselect.policies import registry
 
@@ -100,3 +102,16 @@ def test_policies_are_listed_and_described():
         assert described.count(part) == 1
     assert ">>>" not in described
     assert "unknown policy 'clever'" in preselect("policies", "clever", expect=1).stderr
+
+
+def test_linear_algebra_uses_one_thread_unless_the_environment_says_otherwise(monkeypatch):
+    def count_threads():
+        CliRunner().invoke(command, ["policies"])
+        return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+        assert count_threads() == {2}
+        for name in _THREADS:
+            monkeypatch.delenv(name, raising=False)
+        assert count_threads() == {1}

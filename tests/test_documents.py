@@ -9,6 +9,7 @@ import sys
 import tempfile
 import tomllib
 
+import click
 import matplotlib as mpl
 import pytest
 import yaml
@@ -88,8 +89,10 @@ def understand(monkeypatch):
 
     def replace(one):
         monkeypatch.setattr(one, "callback", check)
-        for other in getattr(one, "commands", {}).values():
-            replace(other)
+        if isinstance(one, click.Group):  # commands are imported when they are asked for
+            context = click.Context(one)
+            for other in one.list_commands(context):
+                replace(one.get_command(context, other))
 
     replace(command)
 

@@ -127,8 +127,8 @@ def verify(journal: Path, name: str, policy: str | None) -> None:
     The journal is replayed from the start: every decision is made again, every outcome is learnt from again, and
     everything is compared bit for bit: choices, scores, joint features, and snapshots of the state. The exit code is 0
     if all of it is reproduced. It is 1 at the first difference, which is printed: either the journal was changed, or
-    another machine, numpy or preselect rounds the last bits differently, or numpy uses another number of threads
-    (OPENBLAS_NUM_THREADS). (`replay` is an older name of this command.)
+    another machine, numpy or preselect rounds the last bits differently. The number of numpy's threads matters too: the
+    command uses one, unless OPENBLAS_NUM_THREADS says otherwise. (`replay` is an older name of this command.)
     """
     if policy is not None:
         registry.parse(policy)

@@ -1,5 +1,6 @@
 """`preselect`: all commands, and what happens when one fails."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,10 @@ _COMMANDS = {  # in the order in which --help lists them: the module of each, an
     "compile": ("compile", "compile_all"),
 }
 
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # by which users set numpy's threads
+
 _EXTRAS = {
+    "threadpoolctl": "cli",
     "jinja2": "study",
     "joblib": "study",
     "matplotlib": "study",
@@ -89,7 +93,20 @@ class Group(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         with _explain_errors():
+            _use_one_thread()
             return super().invoke(context)
+
+
+def _use_one_thread() -> None:
+    """Do linear algebra in one thread unless the environment says otherwise.
+
+    Matrices are small, so that more threads only cost more CPU time, and how many there are decides the last bits of
+    some results: a journal has to be reproduced on a machine with another number of cores.
+    """
+    if not any(name in os.environ for name in _THREADS):
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1, user_api="blas")
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
