@@ -5,6 +5,7 @@ import secrets
 import hypothesis
 import numpy as np
 import pytest
+import threadpoolctl
 from browsers import chromium, open_page  # noqa: F401
 from postgres_server import postgres, postgres_server  # noqa: F401
 from processes import find_marked, find_zombies, list_descriptors
@@ -14,6 +15,8 @@ from small_scenario import DESCRIPTION, FEATURES, RUNS
 from preselect.cli import compile as compile_module
 from preselect.errors import InputError
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
+
+threadpoolctl.threadpool_limits(1, user_api="blas")  # as in the command: each verifies journals of the other
 
 # Numbers are drawn alike in every run, and a first call may have to compile.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
