@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_TICK_SECONDS = 0.25
 
 
 def work_in_lanes(items: Iterable[T], work: Callable[[T], object], lanes: int, stop: Callable[[], object]) -> None:
@@ -41,10 +43,10 @@ class _Lanes(Generic[T]):
         self.is_over = False
 
     def run(self, items: Iterable[T], stop: Callable[[], object]) -> None:
-        # items are taken in a thread of their own, which nobody waits for: the next one may never come
-        threading.Thread(target=self._feed, args=(items,), daemon=True).start()
         try:
-            error = self.ended.get()
+            # items are taken in a thread of their own, which nobody waits for: the next one may never come
+            threading.Thread(target=self._feed, args=(items,), daemon=True).start()
+            error = self._wait()
             if error is not None:
                 raise error
         except BaseException:
@@ -53,6 +55,14 @@ class _Lanes(Generic[T]):
             raise
         finally:
             self.threads.shutdown()
+
+    def _wait(self) -> BaseException | None:
+        """Wait for the end or the first error, and wake often: Ctrl-C may be delivered to any thread, and wakes no other."""
+        while True:
+            try:
+                return self.ended.get(timeout=_TICK_SECONDS)
+            except Empty:
+                continue
 
     def _feed(self, items: Iterable[T]) -> None:
         try:

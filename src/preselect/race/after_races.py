@@ -23,6 +23,8 @@ from preselect.race.supervision import Supervision
 
 _log = logging.getLogger(__name__)
 
+_TICK_SECONDS = 0.25
+
 
 @dataclass
 class Findings:
@@ -116,7 +118,8 @@ class AfterRace:
 
     def wait(self) -> None:
         """Wait until it has ended, and all its processes are dead."""
-        self._thread.join()
+        while self._thread.is_alive():  # not one long wait: Ctrl-C may be delivered to any thread, and wakes no other
+            self._thread.join(_TICK_SECONDS)
 
     def read_findings(self) -> Findings:
         """Return what has been found so far."""
