@@ -9,9 +9,18 @@ import sys
 
 import pytest
 from commands import preselect
+from small_scenario import COSTS
 
 from preselect import InputError, study
-from preselect.study import ChoicesSetting, OwnSetting, SapsSetting, Study, SyntheticPlan, SyntheticSetting
+from preselect.study import (
+    AslibSetting,
+    ChoicesSetting,
+    OwnSetting,
+    SapsSetting,
+    Study,
+    SyntheticPlan,
+    SyntheticSetting,
+)
 
 ENVIRONMENT = """
 import numpy as np
@@ -97,7 +106,7 @@ def test_the_command_and_the_library_write_the_same_files(folder, monkeypatch):
     ("arguments", "environments", "parameters"),
     [
         (["run", "routes:Routes(n=7)", "--k", 2, "--horizon", 20], "routes:Routes(n=7)", {"k": 2, "horizon": 20}),
-        (["choices", "table.csv", "--k", "1,2"], [ChoicesSetting("table.csv", 1), ChoicesSetting("table.csv", 2)], {}),
+        (["choices", "./table.csv", "--k", "1,2"], [ChoicesSetting("./table.csv", k) for k in (1, 2)], {}),
         (["saps", "--k", 3, "--data", "table"], SapsSetting(3), {"data": "table", "scale": 10.0}),
     ],
 )
@@ -112,6 +121,38 @@ def test_other_studies_write_the_same_files_too(
         lambda **options: study.run(environments, ["newton", "random"], seed=3, **parameters, **options),
     )
     assert command == library
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "parameters"),
+    [
+        (["--k", "1,2"], [(1,), (2,)], {}),
+        (["--after", "0,1", "--k", 1], [(1, 0), (1, 1)], {"charge": True}),
+        (["--after", 1 / 3, "--k", 1, "--free-features"], [(1, 1 / 3)], {"charge": False}),
+    ],
+)
+def test_races_on_scenarios_write_the_same_files_too(
+    folder, monkeypatch, write_scenario, options, settings, parameters
+):
+    (folder / "small").symlink_to(write_scenario(feature_costs=COSTS))
+    command, library = compute_twice(
+        folder,
+        monkeypatch,
+        ["aslib", "./small/", *options, "--policies", "newton,random"],
+        lambda **more: study.run(
+            [AslibSetting("./small/", *one) for one in settings], ["newton", "random"], **parameters, **more
+        ),
+    )
+    assert {"report.html", "par10.svg", "ratios.csv", "manifest.json"} <= {path.name for path in library}
+    assert command == library
+
+
+@pytest.mark.usefixtures("no_report")
+def test_the_command_of_a_study_from_python_is_exact(folder, write_scenario):
+    (folder / "small").symlink_to(write_scenario())
+    first = study.run(AslibSetting("./small/", 1, 1 / 3), "random", **SMALL, out="./out/")
+    assert "--after 0.3333333333333333 " in first.results.manifest.command
+    assert first.results.manifest.command.endswith("--out out small")
 
 
 @pytest.mark.usefixtures("no_report")

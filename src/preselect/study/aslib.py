@@ -41,7 +41,7 @@ class AslibSetting(NamedTuple):
 
     Parameters
     ----------
-    folder : str
+    folder : str or path
         Folder of the scenario.
     k : int
         Algorithms to race, at most as many as the scenario has.
@@ -122,6 +122,11 @@ class AslibPlan(Plan):
         """Return the rounds of one repetition."""
         return RaceReplay(_read_scenario(setting.folder), charge=self.charge, seed=seed, after=setting.after)
 
+    @classmethod
+    def normalise(cls, setting: AslibSetting) -> AslibSetting:
+        """Return a setting as the command writes it."""
+        return AslibSetting(str(Path(setting.folder)), setting.k, float(setting.after))
+
     def list_seeds(self, setting: AslibSetting) -> tuple[int | str, ...]:
         """Return the scenario and k: with and without after-races, the order of the instances is the same."""
         return setting.folder, setting.k
@@ -146,7 +151,7 @@ class AslibPlan(Plan):
         groups: dict[str, list[tuple[str, int]]] = {}
         for folder in dict.fromkeys(setting.folder for setting in self.settings):
             here = [setting for setting in self.settings if setting.folder == folder]
-            budgets = write_list(dict.fromkeys(f"{setting.after:g}" for setting in here))
+            budgets = write_list(dict.fromkeys(str(setting.after).removesuffix(".0") for setting in here))
             groups.setdefault(budgets, []).extend(dict.fromkeys((folder, setting.k) for setting in here))
         return [
             line

@@ -21,7 +21,7 @@ class ChoicesSetting(NamedTuple):
 
     Parameters
     ----------
-    file : str
+    file : str or path
         The table, in any form that `preselect fit` reads.
     k : int
         Arms to show, at most as many as any round has.
@@ -101,6 +101,11 @@ class ChoicesPlan(Plan):
     def make_environment(self, setting: ChoicesSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
         return ChoiceReplay(_read_table(setting.file), identity=self.with_identity, feedback=self.feedback, seed=seed)
+
+    @classmethod
+    def normalise(cls, setting: ChoicesSetting) -> ChoicesSetting:
+        """Return a setting as the command writes it."""
+        return ChoicesSetting(str(Path(setting.file)), setting.k)
 
     def digest_sources(self) -> dict[str, str]:
         """Return digests of the policies' files, and of what the tables hold."""

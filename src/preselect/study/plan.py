@@ -141,6 +141,11 @@ class Plan(ABC):
     def describe(self, rounds: int) -> str:
         """Say in a few words what was varied and how, for figures and reports; `rounds` are those of a repetition."""
 
+    @classmethod
+    def normalise(cls, setting: Setting) -> Setting:
+        """Return a setting as the command writes it, as in scenario for ./scenario/; by default as it is."""
+        return setting
+
     def list_seeds(self, setting: Setting) -> tuple[int | str, ...]:
         """Return the values of a setting that decide, with plan and repetition, what is random: by default all."""
         return tuple(setting)

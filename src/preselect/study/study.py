@@ -52,7 +52,7 @@ class Study:
             What is to be computed.
         """
         results = Results.create(folder, plan)
-        results.record_command(results.plan.write_command(folder))
+        results.record_command(results.plan.write_command(results.folder))
         return cls(results)
 
     @classmethod
@@ -209,7 +209,7 @@ def _make_plan(environments: Any, policies: Any, k: Any, parameters: dict[str, A
         raise InputError(f"{plan_type.__name__} has no parameter {', '.join(strange)}; it has {', '.join(known)}")
     if policies is not None:
         parameters = {**parameters, "policies": _list_policies(policies)}
-    return plan_type(settings=settings, **parameters)
+    return plan_type(settings=tuple(dict.fromkeys(map(plan_type.normalise, settings))), **parameters)
 
 
 def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
@@ -220,11 +220,11 @@ def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
     if all(map(_is_setting, given)):
         if k is not None:
             raise InputError(f"k is {show(k)}, but the settings say already how many arms to choose; drop one of them")
-        return tuple(dict.fromkeys(given))
+        return tuple(given)
     if k is None:
         raise InputError("k is missing: how many arms to choose in the rounds of an environment of your own")
     names = [one if isinstance(one, str) else name_class(_expect_class(one)) for one in given]
-    return tuple(dict.fromkeys(OwnSetting(name, one) for name in names for one in ([k] if isinstance(k, int) else k)))
+    return tuple(OwnSetting(name, one) for name in names for one in ([k] if isinstance(k, int) else k))
 
 
 def _is_setting(value: object) -> bool:
