@@ -9,6 +9,7 @@ from race_journals import open_learner
 from race_journals import play as play_races
 from services import bear, decide, make_keys, open_service, put_demo, tell
 
+from preselect.serve.dashboard import views
 from preselect.serve.dashboard.aggregate import Aggregate
 from preselect.serve.dashboard.buckets import Timeline
 from preselect.serve.dashboard.routes import PAGES
@@ -60,7 +61,7 @@ def test_pages_show_what_happened(shown):
     for title in ("Rounds per second", "Waiting and expired", "Chosen", "Won", "Has it settled?", "Estimates by arm"):
         assert title in page
     assert "Regret cannot be seen live" in page
-    assert "The first arm won" in page
+    assert "outcomes the first arm won" in page
     assert "weather" in page
 
 
@@ -84,6 +85,7 @@ def test_arms_are_searched_sorted_and_paged(shown):
     assert "moon" in found
     assert "garden" not in found
     by_name = shown.get("/preselectors/articles/arms?sort=name", headers=HTML).text
+    assert by_name.count("▲") == 1
     assert by_name.index("derby") < by_name.index("moon") < by_name.index("weather")
     assert "No arm has “xyz”" in shown.get("/preselectors/articles/arms?search=xyz", headers=HTML).text
     with open_service() as client:
@@ -268,3 +270,8 @@ def test_what_is_kept_of_a_long_history_does_not_grow(tmp_path):
 def move(row, shift, later):
     ended = None if row.decision is None else row.decision + shift
     return row._replace(number=row.number + shift, at=row.at + later, decision=ended)
+
+
+def test_no_weight_is_minus_zero():
+    assert views._weigh(-0.001, 0.2) == ("+0.00", "± 0.20", "")
+    assert views._tint(-0.0001, 1.0) == ("+0.000", "")

@@ -13,6 +13,12 @@ from preselect import errors
 
 pytestmark = pytest.mark.soak
 ROOT = Path(__file__).parents[1]
+_STICKING_OUT = """() => {
+  const scrolls = (one) => one && (getComputedStyle(one).overflowX === "auto" || scrolls(one.parentElement));
+  return [...document.querySelectorAll("article :is(pre, table, img, dt, h1, h2)")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one))
+    .map((one) => one.textContent.slice(0, 80));
+}"""  # what is cut off at the right edge, and cannot be scrolled to
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +74,7 @@ def test_pages_fit_and_complain_of_nothing(site, open_page, size, dark):
     for path in list_pages(site):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+        assert page.evaluate(_STICKING_OUT) == [], path
 
 
 def test_notebooks_show_what_they_printed(site):

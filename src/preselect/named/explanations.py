@@ -103,7 +103,7 @@ class Explanation:
             notes.append(f"{self.policy} has no weights for features, so utilities have no parts.")
         if self.changes > 0:
             notes.append(
-                f"The state has changed {write_count(self.changes, 'time')} since the decision; figures show it now."
+                f"The state has changed {write_count(self.changes, 'time')} since the decision; figures are as of now."
             )
         elif self.changes < 0:
             notes.append("This was decided with a newer state than the one that explains it.")

@@ -201,7 +201,13 @@ def _describe_times(history: _History) -> _Values:
 def _single_row(single: SingleArm) -> list[Any]:
     races = len(single.pairings)
     means = [_format_seconds(total / races) for total in (single.race_seconds, single.alone_seconds)]
-    return [single.arm, races, single.wins, *means, f"{single.saved_seconds:.2f}" if single.saved_seconds > 0 else "–"]
+    return [
+        single.arm,
+        races,
+        single.wins,
+        *means,
+        _format_seconds(single.saved_seconds) if single.saved_seconds > 0 else "–",
+    ]
 
 
 def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str]]:
@@ -300,11 +306,11 @@ def _format_duration(seconds: float) -> str:
     """Format seconds, from ten minutes on also as hours and minutes.
 
     >>> _format_duration(12.34), _format_duration(660.0), _format_duration(7384.0)
-    ('12.3 s', '660.0 s (11 min)', '7384.0 s (2 h 3 min)')
+    ('12.3 s', '660 s (11 min)', '7384 s (2 h 3 min)')
     """
     hours, minutes = divmod(int(seconds // 60), 60)
     spoken = f"{hours} h {minutes} min" if hours else f"{minutes} min"
-    return f"{seconds:.1f} s ({spoken})" if seconds >= 600 else f"{seconds:.1f} s"
+    return f"{seconds:.0f} s ({spoken})" if seconds >= 600 else f"{seconds:.1f} s"
 
 
 def _format_time(seconds: float) -> str:

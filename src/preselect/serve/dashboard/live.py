@@ -15,7 +15,7 @@ from preselect.serve.dashboard.templates import render
 from preselect.serve.dashboard.views import Belief
 from preselect.serve.dashboard.watch import Watch, Watches
 
-_PAUSE = 0.5  # seconds between two updates
+_PAUSE = 1.0  # seconds between two updates
 _BELIEF = 2.0  # seconds for which estimates are kept
 _MOST_SHOWN = 15  # arms in the panel of estimates
 _MOST_RECENT = 20  # decisions
@@ -83,7 +83,7 @@ class Live:
         return kept[1]
 
     async def follow(self, name: str) -> AsyncIterator[_Parts]:
-        """Yield the parts that have changed, at most twice a second; the first time all of them.
+        """Yield the parts that have changed, at most once a second; the first time all of them.
 
         Parameters
         ----------

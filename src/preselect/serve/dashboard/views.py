@@ -113,9 +113,9 @@ def describe_signs(aggregate: Aggregate, arms: int, version: int) -> dict[str, A
         "expired": counts["expired"],
         "void": counts["void"],
         "arms": arms,
-        **({"won by the first arm": f"{rates[0]:.0%}"} if len(aggregate.first_slot) else {}),
-        **({"chosen among, effectively": f"{aggregate.spread.effective:.1f}"} if counts["decided"] else {}),
-        "changes of the state": version,
+        **({"won by the first arm": f"{100 * rates[0]:.0f} %"} if len(aggregate.first_slot) else {}),
+        **({"arms in use, effectively": f"{aggregate.spread.effective:.1f}"} if counts["decided"] else {}),
+        "version of the state": version,
     }
 
 
@@ -168,7 +168,7 @@ def _weigh(value: float, error: float) -> tuple[str, str, str]:
     """Return a weight, its standard deviation, and the class of its colour."""
     strength = sum(abs(value) >= step * error for step in _STEPS) if error > 0.0 else 0
     kind = f"{'plus' if value > 0.0 else 'minus'}{strength}" if strength else ""
-    return f"{value:+.2f}", f"± {error:.2f}", kind
+    return f"{value:+z.2f}", f"± {error:.2f}", kind
 
 
 def describe_races(races: RaceTotals) -> dict[str, Any] | None:
@@ -203,7 +203,7 @@ def list_contributions(arms: Sequence[ArmExplanation]) -> dict[str, Any]:
 
 def _tint(value: float, largest: float) -> tuple[str, str]:
     strength = min(int(4.0 * abs(value) / largest), 3)
-    return f"{value:+.3f}", f"{'plus' if value > 0.0 else 'minus'}{strength}" if strength else ""
+    return f"{value:+z.3f}", f"{'plus' if value > 0.0 else 'minus'}{strength}" if strength else ""
 
 
 def say_outcome(past: Round) -> str:

@@ -43,8 +43,10 @@ const charts = (() => {
     [3600 * 24, "{DD} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
     [60, "{HH}:{mm}", "\n{DD} {MMM} {YYYY}", null, "\n{DD} {MMM}", null, null, null, 1],
     [1, ":{ss}", "\n{DD} {MMM} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
-    [0.001, ":{ss}.{fff}", "\n{DD} {MMM} {HH}:{mm}", null, "\n{DD} {MMM} {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
   ];
+  const minute = 60, hour = 60 * minute, day = 24 * hour;
+  const steps = [1, 2, 5, 10, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour,
+    6 * hour, 12 * hour, day, 2 * day, 3 * day, 7 * day, 14 * day, 28 * day, 91 * day, 182 * day, 365 * day]; // whole seconds, as intervals are
   const universal = (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC");
   const moment = uPlot.fmtDate("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}");
 
@@ -60,7 +62,7 @@ const charts = (() => {
         x: { range: (plot, low, high) => (plot.data[0].length === 1 ? [low - 30, low + 30] : [low, high]) },  // a single point is no span
         y: { range: (plot, low, high) => [0, kind.share ? Math.min(1, (high || 1) * 1.1) : (high || 1) * 1.1] },
       },
-      axes: [{ ...axis, values: times }, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
+      axes: [{ ...axis, values: times, incrs: steps }, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
       series: [{ label: "at", value: (plot, value) => (value == null ? "" : moment(universal(value))) }, ...kind.series.map((one) => ({ points: { show: kind.columns[0].length < 3 }, ...one, value: (plot, value) => (plot.cursor.idx == null ? "" : format(value)) }))],
     };
   }

@@ -107,8 +107,9 @@ function drawLearnt(weights) {
   find("best-caption").textContent = caption(ranked[0]);
   find("next").replaceChildren(...(rounds.length ? ranked.slice(1, 5) : []).map(thumbnail));
   find("hits").textContent = rounds.length ? `${past.hits} of ${rounds.length}` : "–";
+  find("guess").dataset.exact = past.guesses;
   find("guess").textContent = rounds.length
-    ? `A blind guess among the three would have been right ${past.guesses.toFixed(1)} times.`
+    ? `A blind guess among the three would have been right about ${Math.round(past.guesses)} of ${rounds.length} times.`
     : "Pick a few, and see it grow.";
   if (!rounds.length) find("news").textContent = "Press 1, 2 or 3, or click; 0 if you like none of them.";
 }
