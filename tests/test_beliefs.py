@@ -27,10 +27,10 @@ def surprise(policy, theta):
     return (policy.theta - theta) @ policy.A @ (policy.theta - theta) / policy.d
 
 
-def mean_surprise(rounds, seeds, size, *, chosen, **options):
+def mean_surprise(rounds, seeds, size, *, chosen, beta=None, **options):
     found = []
     for seed in seeds:
-        policy = Newton(d=D, beta=2.0, seed=seed)
+        policy = Newton(d=D, beta=beta, seed=seed)
         *_, (theta, _, _) = play(
             policy, seed, rounds, size=size, chooser=None if chosen else Random(d=D, seed=seed), **options
         )
@@ -49,8 +49,7 @@ def test_the_belief_is_as_far_from_the_truth_as_it_expects(size, chosen):
 
 
 @pytest.mark.parametrize("size", [1.0, 3.0])
-def test_with_the_growing_beta_it_is_as_sure_as_the_exact_mode(size):
-    """With features of size 3 the posterior is far from Gaussian, and its own mode is off by 1.8 d on average."""
+def test_it_is_as_sure_as_the_exact_mode(size):
     apart = []
     for seed in range(3):
         policy, outcomes = Newton(d=D, seed=seed), []
@@ -143,7 +142,7 @@ def test_files_without_outcomes_are_read_and_go_on():
     again._restore_arrays(old)
     assert again.estimate.recent.outcomes == 0
     assert np.array_equal(again.estimate.base, np.vstack((policy.theta, policy.A)))
-    for _ in play(again, 1, 300, theta=np.array([1.0, -1.0, 0.5])):
+    for _ in play(again, 1, 300, theta=np.array([1.0, -1.0, 0.5]), chooser=Random(d=3, seed=0)):
         pass
     assert np.abs(again.theta - [1.0, -1.0, 0.5]).max() < 0.5
 

@@ -21,7 +21,7 @@ def beta_of(policy):
 def require_growth(policy, t, m):
     """Beta is what the docstring of Newton says, after t outcomes with m features."""
     beta, q = beta_of(policy)
-    assert beta == pytest.approx(math.sqrt(3.3 + 8.0 * math.log(1.0 + t * q / (40.0 * m))))
+    assert beta == pytest.approx(math.sqrt(3.3 + 8.0 * math.log(1.0 + t * min(q, 2.0) / (40.0 * m))))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,17 @@ def test_beta_grows_with_the_outcomes_that_taught_something(parameters, t):
     decision = policy.select([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0]], 2)
     policy.learn(decision, Winner(decision.arms[0]))
     require_growth(policy, 1 + policy.discount * t, 4)
+
+
+@pytest.mark.parametrize(("length", "counts_as"), [(0.9, 0.81), (1.4, 1.96), (1.5, 2.0), (30.0, 2.0)])
+def test_a_variance_above_2_counts_as_2(length, counts_as):
+    policy = Newton(d=2, seed=0)
+    for _ in range(40):
+        policy.learn(policy.select([[1.0, 0.0], [0.0, 0.0]], 2), Winner(0))
+    decision = policy.select([[1.0, 0.0], [1.0, length]], 2)  # the second feature has the variance 1 of the prior
+    assert decision.arms.tolist() == [0, 1]
+    beta = math.sqrt(3.3 + 8.0 * math.log(1.0 + 40 * counts_as / 40.0))
+    assert decision.widths[1] == pytest.approx(beta * length)
 
 
 def test_the_schedule_is_saved_and_old_files_keep_their_number(tmp_path):

@@ -53,10 +53,16 @@ def old(tmp_path):
 # --- format 1 ---------------------------------------------------------------------------------------------------------
 
 
+def require_other_scores(old):
+    """The journal was written when beta grew with any variance; nothing before the first decision that shows it."""
+    found = verify(old)
+    assert (found.equal, found.events) == (False, 8)
+    assert found.difference.startswith("decision 8 (0.cnf): scores was [3.01927971800627, 2.39")
+
+
 def test_old_journals_are_read_as_they_are(old):
     before = old.read_bytes()
-    found = verify(old)
-    assert (found.equal, found.events, found.decisions, found.outcomes) == (True, 16, 8, 7), found.difference
+    require_other_scores(old)
     assert read_preselector(old).policy.observations == 6
     assert "8 decisions: 6 winner" not in run("show", old).stdout
     assert len(run("export", old).stdout.splitlines()) == 9
@@ -72,8 +78,8 @@ def test_old_journals_go_on(old):
         play(learner, 3)
         learner.remove("glucose")
     assert list_events(old)[:16] == rows
-    found = verify(old)
-    assert (found.equal, found.events) == (True, 24), found.difference
+    assert len(list_events(old)) == 24
+    require_other_scores(old)
     assert "has version" not in run("show", old).stdout
 
 

@@ -9,6 +9,7 @@ from preselect.compiling import embedded, fused, helper, inlined, reordered
 from preselect.kernels.types import LOGARITHM, Floats
 
 _PACE = 8.0  # how fast the square of a growing beta grows
+_MOST_VARIANCE = 2.0  # of a lead: it grows no faster where variances are larger
 UNDERFLOW = 1e-290  # smaller squares lose digits or vanish
 
 Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
@@ -62,8 +63,8 @@ def _largest_eigenvalue_bound_by_square(M: Floats) -> float:
 
 @inlined
 def grow(beta: float, growth: float, q: float) -> float:
-    """The factor of sqrt(q) in a width: beta, which grows with q if `growth` is above 0."""
-    return math.sqrt(beta * beta + _PACE * math.log1p(growth * q)) if growth > 0.0 else beta
+    """The factor of sqrt(q) in a width: beta, which grows with q up to 2 if `growth` is above 0."""
+    return math.sqrt(beta * beta + _PACE * math.log1p(growth * min(q, _MOST_VARIANCE))) if growth > 0.0 else beta
 
 
 @helper
@@ -121,9 +122,10 @@ def set_apart(Sigma: Floats, theta: Floats) -> Floats:
 @inlined
 def bound_squares(eigenvalue: float, per_square_along: float, beta: float, growth: float, square: float) -> Curve:
     """A curve that lies above every squared width: see misses. The logarithm in beta by its tangent at `square`."""
-    at = growth * eigenvalue * square
-    slope = _PACE * growth / (1.0 + at)
-    return eigenvalue, per_square_along, beta * beta + _PACE * math.log1p(at) - slope * eigenvalue * square, slope
+    q = min(eigenvalue * square, _MOST_VARIANCE)
+    slope = _PACE * growth / (1.0 + growth * q) if q < _MOST_VARIANCE else 0.0
+    constant = beta * beta + _PACE * math.log1p(growth * q) - slope * q
+    return eigenvalue, per_square_along, constant, slope
 
 
 @inlined

@@ -41,12 +41,13 @@ class Newton(BeliefPolicy):
     With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
     however long they compete. So by default beta grows for arms about which little has been learnt in all that time:
 
-        beta = sqrt(3.3 + 8 log(1 + t q / (40 m))),
+        beta = sqrt(3.3 + 8 log(1 + t min(q, 2) / (40 m))),
 
     where t outcomes have been learnt from, in which m of the d features were not zero. While an arm is learnt about as
     fast as the average feature, q falls like m / t, and beta stays where it was. (Bounds of this kind, with the
     logarithm of t over the number of trials of an arm, are known from MOSS and KL-UCB+.) Features without evidence do
-    not count, so that room for arms to come changes nothing.
+    not count, so that room for arms to come changes nothing. A variance above 2 counts as 2, that of two arms with
+    features of size 1 before the first outcome: larger features are no reason to explore more.
 
     Parameters
     ----------
