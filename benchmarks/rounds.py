@@ -4,6 +4,10 @@ And of the default policy, beside CPPL.
 All four run in this process, in turn, in short blocks on the same contexts. A cost is the median over all rounds; a
 ratio is the median over the blocks, each of which runs under the same load. The bare kernels are the two compiled
 functions that the policy calls, called the same way on preallocated arrays.
+
+The targets are about API/bare, what Python costs beside the compiled functions, and default/CPPL: all of these run in
+one interpreter on one core, so their ratios hardly depend on the machine. literal/API has none, because the literal
+formulas spend their time in LAPACK, whose speed differs several times over between processors and builds.
 """
 
 import os
@@ -24,16 +28,15 @@ from preselect.kernels import averaging, choosing
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from literal import LiteralCPPL
 
-# (n, d, k), least ratio to the literal formulas, rounds measured of the API and of the literal formulas
+# (n, d, k), largest API/bare, rounds measured of the API and of the literal formulas
 SIZES = [
-    ((20, 5, 5), 40, 6000, 400),
-    ((50, 10, 10), 120, 6000, 200),
-    ((100, 20, 10), 200, 6000, 100),
-    ((20, 28, 4), 60, 6000, 200),
-    ((1000, 50, 10), 1000, 1500, 20),
+    ((20, 5, 5), 2.1, 6000, 400),
+    ((50, 10, 10), 1.65, 6000, 200),
+    ((100, 20, 10), 1.45, 6000, 100),
+    ((20, 28, 4), 1.7, 6000, 200),
+    ((1000, 50, 10), 1.2, 1500, 20),
 ]
-MOST_TIMES_BARE = 2.5  # at the first size
-MOST_TIMES_CPPL = 1.5  # of the default policy, at every size
+MOST_TIMES_CPPL = 1.6  # of the default policy, at every size
 BLOCKS = 20
 
 
@@ -129,11 +132,11 @@ def main():
     print(
         "cost per round, select + learn, µs, one thread: CPPL by API, bare and literally; the default policy by API\n"
     )
-    heads = ("API", 8), ("bare", 8), ("literal", 10), ("API/bare", 9), ("literal/API", 12), ("target", 7)
+    heads = ("API", 8), ("bare", 8), ("literal", 10), ("API/bare", 9), ("target", 7), ("literal/API", 12)
     heads = (("(n, d, k)", 16), *heads, ("default", 8), ("default/CPPL", 13))
     print(*(f"{head:>{width}}" for head, width in heads))
     missed = []
-    for position, (size, target, rounds, literal_rounds) in enumerate(SIZES):
+    for size, target, rounds, literal_rounds in SIZES:
         players = {api: rounds, bare: rounds, literal: literal_rounds, default: rounds}
         plays = {make: make(*size) for make in players}
         costs = {make: [] for make in players}
@@ -147,15 +150,13 @@ def main():
         times_bare, speed_up, times_cppl = ratio(ours, kernel), ratio(paper, ours), ratio(newton, ours)
         print(
             f"{size!s:>16} {np.median(ours):8.1f} {np.median(kernel):8.1f} {np.median(paper):10.0f}"
-            f" {times_bare:9.2f} {speed_up:12.0f} {target:7} {np.median(newton):8.1f} {times_cppl:13.2f}",
+            f" {times_bare:9.2f} {target:7} {speed_up:12.0f} {np.median(newton):8.1f} {times_cppl:13.2f}",
             flush=True,
         )
-        if speed_up < target:
-            missed.append(f"literal/API at {size} is {speed_up:.0f}, target {target}")
+        if times_bare > target:
+            missed.append(f"API/bare at {size} is {times_bare:.2f}, target at most {target}")
         if times_cppl > MOST_TIMES_CPPL:
             missed.append(f"default/CPPL at {size} is {times_cppl:.2f}, target at most {MOST_TIMES_CPPL}")
-        if position == 0 and times_bare > MOST_TIMES_BARE:
-            missed.append(f"API/bare at {size} is {times_bare:.2f}, target at most {MOST_TIMES_BARE}")
     print("\nall targets reached" if not missed else "\nmissed: " + "; ".join(missed))
     return 1 if missed else 0
 

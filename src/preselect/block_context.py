@@ -168,7 +168,7 @@ def _find_leader(u: Floats, eligible: Mask | None) -> int:
     return int(u.argmax())
 
 
-def as_block_context(X: ContextLike, d: int, shared: int, size: int) -> Context:
+def as_block_context(X: ContextLike, d: int | None, shared: int, size: int) -> Context:
     """Return X as a policy with blocks uses it: arms whose slots are known."""
     if isinstance(X, OneHotContext) and not shared and len(X.context) == size:
         slots = np.arange(X.n_arms) if X.ids is None else X.ids

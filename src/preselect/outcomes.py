@@ -37,9 +37,7 @@ _ONE_POSITION = [_freeze([position]) for position in range(256)]  # one is neede
 
 
 def _list_selected(arms: NDArray[np.int64]) -> list[int]:
-    if type(arms) is not np.ndarray or arms.ndim != 1:
-        arms = as_integers(arms, "arms", "the positions of the selected arms")
-    selected: list[int] = arms.tolist()
+    selected: list[int] = as_integers(arms, "arms", "the positions of the selected arms").tolist()
     return selected
 
 
@@ -103,7 +101,7 @@ class Winner(Outcome):
         return self._after
 
     def positions(self, arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        selected = _list_selected(arms)
+        selected = arms.tolist() if type(arms) is np.ndarray and arms.ndim == 1 else _list_selected(arms)
         try:
             position = selected.index(self._arm)
         except ValueError:

@@ -8,24 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from preselect.arguments import boolean, integer, show
-from preselect.block_context import as_block_context
-from preselect.context import Context, ContextLike, Floats, Integers, Mask, as_context
-from preselect.decision import Decision
+from preselect.context import Context, Floats, Mask
 from preselect.errors import InputError
 from preselect.kernels.types import PLAIN
-from preselect.outcomes import Outcome
 from preselect.policies import persistence
 from preselect.policies.estimators import (
     BlockNewton,
     OnlineNewton,
     make_newton,
     simplify,
-    update,
-    update_by_race,
 )
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.part import Part
 from preselect.policies.persistence import Arrays
+from preselect.policies.policy import LinearPolicy
 
 
 class BeliefPolicy(LinearPolicy):
@@ -56,16 +51,6 @@ class BeliefPolicy(LinearPolicy):
 
     def _make_estimate(self, **parameters: Any) -> Any:
         return make_newton(self.d, self.blocks, **parameters)
-
-    def _see(self, X: ContextLike) -> Context:
-        return as_context(X, self.d) if self.blocks is None else as_block_context(X, self.d, *self.blocks)
-
-    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        estimate, rows = self.estimate.focus(decision.rows, decision.ids)
-        if self.outside:
-            update_by_race(estimate, rows, ranking, outcome, self._outcomes + 1)
-        else:
-            update(estimate, rows, ranking, self._outcomes + 1)
 
     def _find_uncertainties(self, context: Context) -> Floats:
         return self._score_all(context, (self.estimate.covariance, 1.0, 0.0, PLAIN))[1]  # standard errors

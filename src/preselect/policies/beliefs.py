@@ -9,8 +9,7 @@ import numpy as np
 from preselect.block_context import BlockContext
 from preselect.context import Context, ContextLike, Floats, Integers
 from preselect.model import winner_probabilities
-from preselect.policies.linear_policy import LinearPolicy
-from preselect.policies.policy import Policy
+from preselect.policies.policy import LinearPolicy, Policy
 
 
 class Belief(NamedTuple):

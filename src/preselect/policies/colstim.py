@@ -10,12 +10,11 @@ from preselect.arguments import number
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
-from preselect.policies.choices import Choice, assemble, fill, lead, put_first
-from preselect.policies.estimators import Gram, WholeHistory, update
-from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.estimators import Gram, WholeHistory
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy, Width, put_first, update
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, fill, lead
 from preselect.scaling import Change
 
 

@@ -1,13 +1,59 @@
-"""The choice of a set instead of k single arms, for policies that can draw from a belief: choose="cover"."""
+"""Sets that are drawn from a belief: as a whole, with choose="cover", or now and then, with `explore` above 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from preselect.context import Floats, Integers, Mask
+from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import covering
 from preselect.kernels.types import TIED
-from preselect.policies.choices import best, tie_tolerance
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, best, fill, tie_tolerance
+
+if TYPE_CHECKING:
+    from preselect.policies.policy import LinearPolicy
+
+_DRAWS = 64
+
+
+def draw_set(
+    policy: LinearPolicy, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None
+) -> Choice | None:
+    """Return the set of a round that draws it from the policy's belief; None if this round chooses by scores."""
+    if policy.explore > 0.0 and explores(policy, randomness):
+        return _draw_best(policy, context, Room(eligible, context.shape[0], k, rules), randomness)
+    if covers(policy, Room(eligible, context.shape[0], k, rules).size):
+        return cover_belief(policy, context, k, eligible, randomness, rules)
+    return None
+
+
+def explores(policy: LinearPolicy, randomness: Randomness) -> bool:
+    """Return whether this is one of the rounds that `explore` is the share of."""
+    return bool(randomness.generator.random() < policy.explore)
+
+
+def _draw_best(policy: LinearPolicy, context: Context, room: Room, randomness: Randomness) -> Choice:
+    """Choose the best arms of one draw from the belief, as Thompson sampling does."""
+    u = policy._score_all(context)[0]  # first: it refuses bad input
+    drawn = policy._draw(context, u, 1, randomness.generator)[:, 0]
+    return assemble(context, fill(room, drawn, randomness), drawn, drawn - u)
+
+
+def covers(policy: LinearPolicy, size: int) -> bool:
+    """Return whether a set of this size is chosen as a whole; a set of one that can teach something explores."""
+    return policy.choose == "cover" and (size > 1 or not policy.outside)
+
+
+def cover_belief(
+    policy: LinearPolicy, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None
+) -> Choice:
+    """Choose the set whose best arm comes closest to the best of all arms, in expectation over the belief."""
+    scores, widths = policy._score(context)  # first, because it refuses bad input before anything is drawn
+    u = scores - widths
+    draws = policy._draw(context, u, _DRAWS, randomness.generator)
+    return assemble(context, cover(draws, u, eligible, k, randomness, rules), scores, widths)
 
 
 def cover(

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from preselect.arguments import number
 from preselect.kernels.types import LOGARITHM
 from preselect.policies.estimators import Sandwich, simplify
-from preselect.policies.linear_policy import LinearPolicy, Width
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy, Width
 
 
 class CPPL(LinearPolicy):

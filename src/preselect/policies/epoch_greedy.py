@@ -10,13 +10,12 @@ from preselect.arguments import integer, number
 from preselect.context import Context, Integers, Mask
 from preselect.decision import Decision
 from preselect.outcomes import Outcome
-from preselect.policies.choices import Choice, assemble, fill_at_random
 from preselect.policies.estimators import WholeHistory
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy
 from preselect.policies.propensities import Propensities, share_evenly
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, fill_at_random
 
 _LONGEST = 1e18  # epoch, in rounds
 

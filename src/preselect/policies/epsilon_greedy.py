@@ -7,13 +7,12 @@ from numpy.typing import ArrayLike
 
 from preselect.arguments import number
 from preselect.context import Context, Mask
-from preselect.policies.choices import Choice, assemble, fill_at_random
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy
 from preselect.policies.propensities import Propensities, share_evenly, take_best
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, fill_at_random
 
 
 class EpsilonGreedy(LinearPolicy):

@@ -6,10 +6,9 @@ import numpy as np
 
 from preselect.context import Integers
 from preselect.policies.estimators import BlockNewton
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.nearby import Nearby
 from preselect.policies.newton import Newton
-from preselect.policies.policy import Policy
+from preselect.policies.policy import LinearPolicy, Policy
 
 
 def forget_arm(policy: Policy, slot: int, places: Integers) -> bool:

@@ -13,8 +13,8 @@ from preselect.kernels import learning
 from preselect.kernels.types import PLAIN
 from preselect.outcomes import list_ties
 from preselect.policies.estimators import Estimator, Gaussian
-from preselect.policies.linear_policy import LinearPolicy, Width
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy, Width
 from preselect.scaling import Change
 
 

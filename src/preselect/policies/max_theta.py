@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from preselect.policies.estimators import AveragedSGD, simplify
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy
 
 
 class MaxTheta(LinearPolicy):

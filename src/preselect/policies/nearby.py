@@ -15,12 +15,11 @@ from preselect.errors import InputError
 from preselect.kernels.types import PLAIN
 from preselect.outcomes import NoWinner, Outcome
 from preselect.policies.belief import BeliefPolicy
-from preselect.policies.choices import Choice, assemble, best, sort_by_score
 from preselect.policies.estimators import ArmByArm, BlockNewton
 from preselect.policies.past_races import PastRaces, list_places
 from preselect.policies.persistence import Arrays
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, best, sort_by_score
 from preselect.scaling import Change
 
 _MOST_UTILITY = 8.0  # of a worth that takes part in a correction

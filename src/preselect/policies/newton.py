@@ -13,13 +13,13 @@ from preselect.decision import Decision
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.outcomes import Outcome
 from preselect.policies.belief import BeliefPolicy
-from preselect.policies.choices import Choice, assemble, fill
+from preselect.policies.cover import covers, explores
 from preselect.policies.estimators import BlockNewton
-from preselect.policies.linear_policy import NO_WIDTH, Width
 from preselect.policies.persistence import Arrays
+from preselect.policies.policy import Width
 from preselect.policies.propensities import Propensities, be_exact, count_best, count_sets
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Room
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 _FIRST_BETA = math.sqrt(3.3)
@@ -123,29 +123,18 @@ class Newton(BeliefPolicy):
         self.seen = np.zeros(self.d, dtype=np.bool_)  # features that were not zero in some outcome
         self._seen_features = 0
 
-    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
-        if self.explore == 0.0 or not self._explores(randomness):
-            return super()._choose(context, k, eligible, randomness, rules)
-        estimate = self._score_all(context, NO_WIDTH)[0]  # first: it refuses bad input
-        drawn = self._draw_belief(context, estimate, 1, randomness.generator)[:, 0]
-        arms = fill(Room(eligible, len(estimate), k, rules), drawn, randomness)
-        return assemble(context, arms, drawn, drawn - estimate)
-
     def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
-        return self.explore > 0.0 and self._explores(Randomness(seed))
-
-    def _explores(self, randomness: Randomness) -> bool:
-        return bool(randomness.generator.random() < self.explore)
+        return self.explore > 0.0 and explores(self, Randomness(seed))
 
     def _is_randomised(self, size: int) -> bool:
-        return self.explore > 0.0 or self._covers(size)
+        return self.explore > 0.0 or covers(self, size)
 
     def _find_propensities(
         self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
     ) -> Propensities:
         if self.choose == "cover":
             return self._simulate(context, k, eligible, draws, generator, None)
-        estimate, n = self._score_all(context, NO_WIDTH)[0], context.shape[0]
+        estimate, n = self._score_all(context)[0], context.shape[0]
         arms = Room(eligible, n, k).list_open()
         drawn = count_best(
             lambda size: self._draw_belief(context, estimate, size, generator), arms, n, k, draws, generator
@@ -157,13 +146,12 @@ class Newton(BeliefPolicy):
     ) -> Propensities:
         """Return the propensities of rounds that do not explore: 1 or 0, unless ties are broken at random."""
         n, randomness = context.shape[0], Randomness(0)
-        chosen = super()._choose(context, k, eligible, randomness, None)[0]
+        chosen = self._choose_slowly(context, Room(eligible, n, k), randomness)[0]
         if not randomness.is_used:
             return be_exact(np.bincount(chosen, minlength=n).astype(np.float64))
         seeds = generator.integers(1 << 52, size=draws).tolist()
-        return count_sets(
-            (super(Newton, self)._choose(context, k, eligible, Randomness(one), None)[0] for one in seeds), n
-        )
+        sets = (self._choose_slowly(context, Room(eligible, n, k), Randomness(one))[0] for one in seeds)
+        return count_sets(sets, n)
 
     def _width(self) -> Width:
         if self.beta is None:

@@ -11,8 +11,8 @@ from preselect.context import Floats, Integers
 from preselect.kernels import learning, likelihood
 from preselect.kernels.types import PLAIN
 from preselect.policies.estimators import Gaussian
-from preselect.policies.linear_policy import LinearPolicy, Width
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy, Width
 from preselect.scaling import Change
 
 

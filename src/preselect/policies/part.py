@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from preselect.policies.linear_policy import LinearPolicy
+    from preselect.policies.policy import LinearPolicy
 
 
 class Part:

@@ -19,16 +19,17 @@ from preselect.randomness import hash_root
 
 if TYPE_CHECKING:
     from preselect.policies.policy import Policy
+    from preselect.policies.readable import ReadablePolicy
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
-_AnyPolicy = TypeVar("_AnyPolicy", bound="Policy")
+_AnyPolicy = TypeVar("_AnyPolicy", bound="ReadablePolicy")
 
 _COUNTS = ("rounds", "observations", "no_winners", "voids")
 _kinds: dict[str, type[Policy]] = {}
 _room: ContextVar[int] = ContextVar("room")  # how many numbers a policy may hold while it is read from a file
 
 
-def register(policy: type[Policy]) -> None:
+def register(policy: type[Any]) -> None:
     """Remember a class by its kind, so that `load` finds it."""
     _kinds[policy.kind] = policy
 
@@ -44,7 +45,7 @@ def load(path: str | PathLike[str]) -> Policy:
     return restore(state.read(path))
 
 
-def collect_state(policy: Policy) -> tuple[dict[str, Any], Arrays]:
+def collect_state(policy: ReadablePolicy) -> tuple[dict[str, Any], Arrays]:
     """Return everything that decides what a policy does next: plain values, and arrays."""
     header = {
         "parameters": policy.parameters,
@@ -120,7 +121,7 @@ def restore_within(file: state.StateFile, part: str, d: int) -> Policy:
     return policy
 
 
-def widen(policy: Policy, d: int) -> Policy:
+def widen(policy: _AnyPolicy, d: int) -> _AnyPolicy:
     """Return the policy with features added at the end, as if they had been zero in every decision."""
     header, arrays = collect_state(policy)
     if policy.d is None:

@@ -1,35 +1,39 @@
-"""The base of all policies."""
+"""The two bases of all policies: how a round is decided and learnt from, and how if utilities are linear."""
 
 from __future__ import annotations
 
-import inspect
+import math
 from abc import abstractmethod
-from os import PathLike
-from typing import Any, ClassVar, Self, SupportsIndex, cast
+from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from preselect import state
-from preselect.arguments import as_integers, integer, show
-from preselect.context import Context, ContextLike, Integers, Mask, as_count, as_mask
+from preselect.arguments import integer, show
+from preselect.block_context import as_block_context
+from preselect.context import Context, ContextLike, Floats, Integers, Mask, as_context
 from preselect.decision import Decision, make_decision
 from preselect.errors import InputError
+from preselect.kernels import choosing, pruning
+from preselect.kernels.types import CONTRAST, NOT_FINITE, OK, PLAIN, TIED
 from preselect.outcomes import NoWinner, Outcome, Ranking, Void
-from preselect.policies import persistence
-from preselect.policies.choices import Choice, assemble, fill
+from preselect.policies.cover import draw_set
+from preselect.policies.estimators import Estimator
 from preselect.policies.part import Part as Part
 from preselect.policies.persistence import Arrays
-from preselect.policies.propensities import Propensities, count_sets
-from preselect.policies.readable import ReadablePolicy
+from preselect.policies.readable import EVERY_ARM, MAX_SEED, ReadablePolicy
 from preselect.policies.ties import settle_ties
 from preselect.randomness import Randomness, make_root
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, fill, lead, tie_tolerance
 from preselect.scaling import Change
 
-_MAX_SEED = 2**256 - 1
-_MAX_DRAWS = 10_000_000
-_EVERY_ARM: Mask = np.empty(0, dtype=np.bool_)  # the mask that excludes no arm
+Width: TypeAlias = tuple[Any, float, float, int]  # Sigma, beta, growth, form: see kernels.choosing.choose
+
+_INT64 = np.dtype(np.int64)
+_MAX_SORTED_BY_INSERTION = 1000
+_NO_WIDTH: Width = np.empty((0, 0)), 0.0, 0.0, PLAIN
+_NOTHING = np.empty(0)  # set apart: see kernels.pruning.set_apart
+_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
 
 
 class Policy(ReadablePolicy):
@@ -56,24 +60,13 @@ class Policy(ReadablePolicy):
     """
 
     source: ClassVar[str] = ""  # the publication that describes the method
-    kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
-    has_blocks: ClassVar[bool] = False  # whether it can keep a covariance in blocks: any number of arms
-    prefers_blocks: ClassVar[bool] = False  # whether a Preselector keeps blocks even if there are few arms
-    keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     learns_ties: ClassVar[bool] = False  # whether `_learn` understands rankings with ties
-    outside: bool = False  # whether NoWinner is learnt from (outside option)
-    _state: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        ours = cls.__module__.startswith("preselect.")
-        cls.kind = cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"
-        persistence.register(cls)
+    blocks: tuple[int, int] | None = None  # how many features arms share, and how many are an arm's own: see Newton
 
     def __init__(self, *, d: int | None, seed: int | None) -> None:
         self.d = None if d is None else integer(d, "d", 1)
         self._columns = self.d  # how many features the rows of decisions have
-        self.seed = None if seed is None else integer(seed, "seed", 0, _MAX_SEED)
+        self.seed = None if seed is None else integer(seed, "seed", 0, MAX_SEED)
         self.rounds = self.observations = self.no_winners = self.voids = 0
         self._root = make_root(self.seed)  # the seed of round t is _root + t - 1
 
@@ -100,10 +93,13 @@ class Policy(ReadablePolicy):
         Decision
             The chosen arms with their scores, widths and rows; give it to `learn` once the outcome is known.
         """
-        with self._guard:
+        self._guard.acquire()  # in every round: `with` takes twice as long
+        try:
             decision = self._decide(X, k, self._root + self.rounds, eligible, rules)
             self.rounds += 1
-        return decision
+            return decision
+        finally:
+            self._guard.release()
 
     @property
     def next_seed(self) -> int:
@@ -134,7 +130,7 @@ class Policy(ReadablePolicy):
         rules : Rules, optional
             What the set has to obey as a whole.
         """
-        seed = integer(seed, "seed", 0, _MAX_SEED)
+        seed = integer(seed, "seed", 0, MAX_SEED)
         with self._guard:
             return self._decide(X, k, seed, eligible, rules)
 
@@ -142,87 +138,14 @@ class Policy(ReadablePolicy):
         self, X: ContextLike, k: SupportsIndex, seed: int, eligible: ArrayLike | None, rules: Rules | None
     ) -> Decision:
         context = self._see(X)
-        n, mask = context.shape[0], _EVERY_ARM
+        n, mask = context.shape[0], EVERY_ARM
         if eligible is not None or rules is not None or type(k) is not int or not 1 <= k <= n:
             k, mask = self._check(n, k, eligible, rules)
         arms, bounds, rows = self._choose(context, k, mask, Randomness(seed), rules)
         return make_decision(arms, bounds, rows, context.identify(arms), self.rounds + 1, seed)
 
-    def propensities(
-        self,
-        X: ContextLike,
-        k: SupportsIndex,
-        *,
-        eligible: ArrayLike | None = None,
-        rules: Rules | None = None,
-        draws: SupportsIndex = 1000,
-        seed: SupportsIndex = 0,
-    ) -> Propensities | None:
-        """Return the probability of each arm to be in the set that would be chosen now, over all seeds.
-
-        Logs of a randomised policy can be used to evaluate others, if they say how likely each choice was. None if
-        nothing but ties is left to chance.
-
-        Parameters
-        ----------
-        X : array of n x d numbers, or a StructuredContext
-            The joint features of each arm.
-        k : int
-            How many arms to choose, from 1 to n.
-        eligible : array of n booleans, or of positions, optional
-            The arms that may be chosen; by default all.
-        rules : Rules, optional
-            What the set has to obey as a whole.
-        draws : int, default 1000
-            How many sets to draw where the probabilities are not known; their errors fall with its square root.
-        seed : int, default 0
-            The seed of these draws.
-        """
-        context = self._see(X)
-        draws, seed = integer(draws, "draws", 1, _MAX_DRAWS), integer(seed, "seed", 0, _MAX_SEED)
-        k, mask = self._check(context.shape[0], k, eligible, rules)
-        context.require_finite()
-        with self._guard:
-            if not self._is_randomised(Room(mask, context.shape[0], k, rules).size):
-                return None
-            if rules is None:
-                return self._find_propensities(context, k, mask, draws, np.random.default_rng(seed))
-            return self._simulate(context, k, mask, draws, np.random.default_rng(seed), rules)
-
-    def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
-        """Return whether more than ties is left to chance in the next decision, about a set of this size."""
-        return False
-
-    def _find_propensities(
-        self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
-    ) -> Propensities:
-        """Return the propensities of a policy that is randomised; a policy that knows them better says so here."""
-        return self._simulate(context, k, eligible, draws, generator, None)
-
-    def _simulate(
-        self,
-        context: Context,
-        k: int,
-        eligible: Mask,
-        draws: int,
-        generator: np.random.Generator,
-        rules: Rules | None,
-    ) -> Propensities:
-        """Return the propensities by making the choice again and again."""
-        seeds = generator.integers(1 << 52, size=draws).tolist()
-        sets = (self._choose(context, k, eligible, Randomness(seed), rules)[0] for seed in seeds)
-        return count_sets(sets, context.shape[0])
-
-    def _check(self, n: int, k: SupportsIndex, eligible: ArrayLike | None, rules: Rules | None) -> tuple[int, Mask]:
-        """Return k and the mask of eligible arms, once all arguments of a choice among n arms are right."""
-        if type(k) is not int or not 1 <= k <= n:
-            k = as_count(k, n)
-        mask = _EVERY_ARM if eligible is None else as_mask(eligible, n, k)
-        if rules is not None:
-            if not isinstance(rules, Rules):
-                raise InputError(f"rules is {show(rules)}; use Rules(...)")
-            rules.check(n, k, mask)
-        return k, mask
+    def _see(self, X: ContextLike) -> Context:
+        return as_context(X, self.d) if self.blocks is None else as_block_context(X, self.d, *self.blocks)
 
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         """Choose the k eligible arms with the largest scores that obey the rules; ties are broken at random."""
@@ -247,12 +170,14 @@ class Policy(ReadablePolicy):
             raise InputError(f"the decision has to be one that select returned, not {show(decision)}")
         if not isinstance(outcome, Outcome):
             raise InputError(f"the outcome has to be a Winner, Ranking, NoWinner or Void, not {show(outcome)}")
-        if decision.d != self._columns and self.d is not None:
+        arms = decision._arms  # properties cost more than all of these checks
+        if decision._rows.shape[1] != self._columns and self.d is not None:
             raise InputError(f"the decision is about {decision.d} features, but this policy has d={self._columns}")
-        ranking = outcome.positions(decision.arms)
+        ranking = outcome.positions(arms)
         if ranking.ndim == 2:
-            ranking = settle_ties(self, ranking, len(decision.arms))
-        with self._guard:
+            ranking = settle_ties(self, ranking, len(arms))
+        self._guard.acquire()  # as in `select`
+        try:
             if ranking.size:
                 self._learn(decision, ranking, outcome)
                 self.observations += 1
@@ -264,33 +189,8 @@ class Policy(ReadablePolicy):
                 self.no_winners += 1
             elif isinstance(outcome, Void):
                 self.voids += 1
-
-    def extend(self, decision: Decision, X: ContextLike, arms: ArrayLike) -> Decision:
-        """Return a decision with further arms of its context, which competed besides the chosen ones: for `learn`.
-
-        They follow the chosen arms. Their scores and widths are NaN, because they were not chosen.
-
-        Parameters
-        ----------
-        decision : Decision
-            What `select` returned.
-        X : array of n x d numbers, or a StructuredContext
-            The joint features of each arm, as they were shown.
-        arms : array of integers
-            Positions of the further arms in X: distinct, and not chosen.
-        """
-        if not isinstance(decision, Decision):
-            raise InputError(f"the decision has to be one that select returned, not {show(decision)}")
-        context, more = self._see(X), as_integers(arms, "arms", "positions of arms")
-        if decision.d != self._columns and self.d is not None:
-            raise InputError(f"the decision is about {decision.d} features, but this policy has d={self._columns}")
-        every = np.concatenate((decision.arms, more))
-        if np.any((every < 0) | (every >= context.shape[0])) or len(np.unique(every)) < len(every):
-            raise InputError(f"arms should be distinct positions in X of arms that were not chosen, not {show(arms)}")
-        bounds = np.full((2, len(every)), np.nan)
-        bounds[:, : len(decision.arms)] = decision.scores, decision.widths
-        parts = bounds.ravel(), np.concatenate((decision.rows, context.rows(more)))
-        return Decision(every, *parts, np.concatenate((decision.ids, context.identify(more))), decision.round)
+        finally:
+            self._guard.release()
 
     @property
     def _outcomes(self) -> int:
@@ -306,59 +206,158 @@ class Policy(ReadablePolicy):
         second column: the place in the ranking where the arm's tie ends.
         """
 
-    # --- state --------------------------------------------------------------------------------------------------------
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything that decides what the policy does next, its random generator included.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            The file, by convention `*.npz`; it is written whole or not at all.
-        """
-        with self._guard:
-            state.write(path, self.kind, *persistence.collect_state(self))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a policy of this class that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            The file. `preselect.load` reads policies of any class.
-        """
-        return cast(Self, persistence.restore(state.read(path).expect(cls.kind)))
-
-    def widen(self, d: int) -> Self:
-        """Return this policy with features added at the end, as if they had been zero in every decision.
-
-        Parameters
-        ----------
-        d : int
-            The number of features after widening, at least as many as before.
-        """
-        return cast(Self, persistence.widen(self, d))
-
-    def transform(self, change: Change) -> None:
-        """Express what has been learnt in joint features that have changed; nothing to do if features are ignored."""
-
-    def _arrays(self) -> Arrays:
-        """Return what has been learnt, by the names of state files."""
-        return {name: getattr(self, name) for name in self._state}
-
-    def _restore_arrays(self, arrays: Arrays) -> None:
-        """Overwrite what has been learnt by saved arrays; policies whose arrays grow relax the check of shapes."""
-        persistence.restore_in_place({name: getattr(self, name) for name in self._state}, arrays)
-
-    def _widen_arrays(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of a policy with fewer features, padded with the initial values of this one."""
-        return persistence.widen_arrays({name: getattr(self, name) for name in self._state}, arrays)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, rounds={self.rounds}, observations={self.observations})"
+
+
+class LinearPolicy(Policy):
+    """Ranks arms by x'theta plus a width, in the log domain, where no utility overflows.
+
+    A subclass sets `estimate`, which holds theta and learns from outcomes, and says in `_width` how it explores.
+
+    Parameters
+    ----------
+    d : int
+        Number of joint features of an arm.
+    seed : int or None
+        Seed of the policy's random generator; None for a different one each time.
+    """
+
+    d: int
+    learns_ties = True
+    estimate: Estimator
+    theta = Part()
+    choose: str = "best"  # or "cover", for policies that can draw from a belief
+    explore: float = 0.0  # the share of rounds whose set is drawn from it
+
+    def __init__(self, *, d: int, seed: int | None) -> None:
+        super().__init__(d=integer(d, "d", 1), seed=seed)
+
+    def _width(self) -> Width:
+        """Return how widths are computed now; without exploration there are none."""
+        return _NO_WIDTH
+
+    def _width_of_one(self) -> Width:
+        """Return how widths are computed now if only one arm is chosen."""
+        return self._width()
+
+    def _score(self, context: Context) -> tuple[Floats, Floats]:
+        width = self._width()
+        if width[3] != CONTRAST:
+            return self._score_all(context, width)
+        leader = int(self._score_all(context)[0].argmax())
+        return put_first(leader, *self._score_all(context, width, leader))
+
+    def _score_all(
+        self, context: Context, width: Width = _NO_WIDTH, leader: int = -1, least: float = -math.inf
+    ) -> tuple[Floats, Floats]:
+        """Return score and width of every arm; arms that cannot reach `least` may get minus infinity instead."""
+        Sigma, beta, growth, form = width
+        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST, None, leader)
+        scores, widths = np.empty(len(X)), np.empty(len(X))
+        if choosing.score(X, theta, Sigma, beta, growth, form, leader, least, scores, widths) == NOT_FINITE:
+            self._refuse(context)
+        return scores, widths
+
+    def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
+        if self.choose == "cover" or self.explore > 0.0:
+            drawn = draw_set(self, context, k, eligible, randomness, rules)
+            if drawn is not None:
+                return drawn
+        if rules is not None:
+            return self._choose_slowly(context, Room(eligible, context.shape[0], k, rules), randomness)
+        Sigma, beta, growth, form = self._width() if k > 1 else self._width_of_one()
+        if k > _MAX_SORTED_BY_INSERTION:
+            return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness)
+        X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST, eligible)
+        has_many = form == CONTRAST and len(X) > 8 * len(theta) and k > 1  # else it costs more than it saves
+        apart = pruning.set_apart(Sigma, theta) if has_many else _NOTHING
+        arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
+        rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))
+        status = choosing.choose(X, theta, Sigma, beta, growth, form, apart, eligible, arms, bounds, rows)
+        if status == NOT_FINITE:
+            self._refuse(context)
+        if status == TIED:
+            least = float(bounds[k - 1])
+            room = Room(eligible, context.shape[0], k)
+            return self._choose_slowly(context, room, randomness, least - 2.0 * tie_tolerance(least))
+        return arms, bounds, context.rows(arms) if context.is_structured else rows
+
+    def _choose_slowly(self, context: Context, room: Room, randomness: Randomness, least: float = -math.inf) -> Choice:
+        """Make the same choice, with rules or with ties; `least` is a lower bound of the k-th best score."""
+        width = self._width() if room.size > 1 else self._width_of_one()
+        if width[3] == CONTRAST:
+            leader = lead(room, self._score_all(context)[0], randomness)
+            scores, widths = self._score_all(context, width, int(leader[0]))
+            chosen = np.concatenate((leader, fill(room, scores, randomness)))
+            put_first(int(leader[0]), scores, widths, chosen)
+        else:
+            scores, widths = self._score_all(context, width, least=least)
+            chosen = fill(room, scores, randomness)
+        return assemble(context, chosen, scores, widths)
+
+    def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
+        """Draw the utilities of all arms from the belief, n x draws, given their means u."""
+        raise NotImplementedError
+
+    def _refuse(self, context: Context) -> None:
+        context.require_finite()
+        raise InputError(
+            f"X has entries up to {context.largest():.3g}, for which utilities are not finite; scale the features"
+        )
+
+    def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
+        rows, t = decision.rows, self._outcomes + 1
+        if self.blocks is None and not self.outside:
+            return self._observe(rows, ranking, t)
+        estimate, rows = self.estimate.focus(rows, decision.ids)
+        if self.outside:
+            return _settle(estimate, estimate.learn_race(rows, ranking, outcome, t), rows, t)
+        return update(estimate, rows, ranking, t)
+
+    def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
+        """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
+        update(self.estimate, rows, ranking, t)
+
+    def transform(self, change: Change) -> None:
+        self.estimate.transform(change, self.observations + self.outside * self.no_winners)
+
+    def _arrays(self) -> Arrays:
+        return {**self.estimate.arrays(), **super()._arrays()}
+
+    def _restore_arrays(self, arrays: Arrays) -> None:
+        self.estimate.restore(arrays)
+        super()._restore_arrays(arrays)
+
+    def _widen_arrays(self, arrays: Arrays) -> Arrays:
+        return {**self.estimate.widen(arrays), **super()._widen_arrays(arrays)}
+
+
+def put_first(leader: int, scores: Floats, widths: Floats, arms: Integers | None = None) -> tuple[Floats, Floats]:
+    """Give the leader the width of its contrast with the best of these arms, or of all: then it has the best score.
+
+    A leader that is chosen by chance may be worse than that arm; then it is given that arm's score.
+    """
+    others = np.arange(len(scores)) if arms is None else arms
+    others = others[others != leader]
+    if len(others):
+        toughest = others[scores[others].argmax()]
+        top = max(scores[leader] + widths[toughest], scores[toughest])
+        scores[leader], widths[leader] = top, top - scores[leader]
+    return scores, widths
+
+
+def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
+    """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
+    _settle(estimate, estimate.learn(rows, ranking, t), rows, t)
+
+
+def _settle(estimate: Estimator, status: int, rows: Floats, t: int) -> None:
+    if status != OK:
+        raise InputError(
+            f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
+            f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(estimate.block).max():.3g}; nothing was "
+            "learnt; scale the features"
+        )
+    if t % estimate.refresh_every == 0:
+        estimate.refresh()

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from preselect.arguments import number, one_of
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.policies.belief import BeliefPolicy
-from preselect.policies.choices import Choice, assemble, best, fill, sort_by_score
+from preselect.policies.cover import cover_belief, covers
 from preselect.policies.propensities import Propensities, count_best, count_slots
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, best, fill, sort_by_score
 
 
 class Thompson(BeliefPolicy):
@@ -88,8 +88,8 @@ class Thompson(BeliefPolicy):
 
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         room = Room(eligible, context.shape[0], k, rules)
-        if self._covers(room.size):
-            return self._cover(context, k, eligible, randomness, rules)
+        if covers(self, room.size):
+            return cover_belief(self, context, k, eligible, randomness, rules)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         if self.draws == "one":
             drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]

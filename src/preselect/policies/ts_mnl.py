@@ -10,12 +10,12 @@ from preselect.context import Context, Floats, Integers, Mask
 from preselect.decision import Decision
 from preselect.kernels import history
 from preselect.outcomes import Outcome
-from preselect.policies.choices import Choice, assemble, fill
+from preselect.policies.cover import cover_belief
 from preselect.policies.estimators import WholeHistory, simplify
-from preselect.policies.linear_policy import LinearPolicy
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy
 from preselect.randomness import Randomness
-from preselect.rules import Room, Rules
+from preselect.rules import Choice, Room, Rules, assemble, fill
 from preselect.scaling import Change
 
 _TAILS = 5.0  # degrees of freedom of the proposals
@@ -87,7 +87,7 @@ class TSMNL(LinearPolicy):
 
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         if self.choose == "cover":
-            return self._cover(context, k, eligible, randomness, rules)
+            return cover_belief(self, context, k, eligible, randomness, rules)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]
         arms = fill(Room(eligible, len(estimate), k, rules), drawn, randomness)

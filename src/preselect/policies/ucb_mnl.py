@@ -7,9 +7,9 @@ import math
 from preselect.arguments import number
 from preselect.context import Floats, Integers
 from preselect.kernels.types import PLAIN
-from preselect.policies.estimators import Gram, WholeHistory, update
-from preselect.policies.linear_policy import LinearPolicy, Width
+from preselect.policies.estimators import Gram, WholeHistory
 from preselect.policies.part import Part
+from preselect.policies.policy import LinearPolicy, Width, update
 from preselect.scaling import Change
 
 

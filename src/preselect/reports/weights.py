@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from preselect.context import Floats
-from preselect.policies.linear_policy import LinearPolicy
+from preselect.policies.policy import LinearPolicy
 from preselect.preselector import Preselector
 
 _INTERCEPT = "1"  # the context feature that is always 1

@@ -3,7 +3,7 @@
 from preselect.policies.estimators.arm_by_arm import ArmByArm
 from preselect.policies.estimators.averaged import AveragedSGD, Sandwich
 from preselect.policies.estimators.blocks import BlockNewton, make_newton
-from preselect.policies.estimators.estimator import Estimator, simplify, update, update_by_race
+from preselect.policies.estimators.estimator import Estimator, simplify
 from preselect.policies.estimators.gaussian import Gaussian, Gram
 from preselect.policies.estimators.online_newton import OnlineNewton
 from preselect.policies.estimators.whole_history import WholeHistory
@@ -20,6 +20,4 @@ __all__ = [
     "WholeHistory",
     "make_newton",
     "simplify",
-    "update",
-    "update_by_race",
 ]

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from preselect.arguments import as_floats, number, require_finite
 from preselect.context import Floats, Integers
 from preselect.errors import InputError
-from preselect.kernels.types import OK
 from preselect.outcomes import Outcome
 from preselect.policies.persistence import make_block, restore_in_place, widen_arrays
 from preselect.scaling import Change
@@ -116,27 +115,6 @@ class Estimator:
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the arrays of an estimator with fewer features, padded with the initial values of this one."""
         return widen_arrays(self.arrays(), arrays)
-
-
-def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
-    """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
-    _settle(estimate, estimate.learn(rows, ranking, t), rows, t)
-
-
-def update_by_race(estimate: Estimator, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> None:
-    """Let an estimator learn from outcome t, which may have no winner and may have a time."""
-    _settle(estimate, estimate.learn_race(rows, ranking, outcome, t), rows, t)
-
-
-def _settle(estimate: Estimator, status: int, rows: Floats, t: int) -> None:
-    if status != OK:
-        raise InputError(
-            f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "
-            f"{np.abs(rows).max():.3g}, the estimate so far up to {np.abs(estimate.block).max():.3g}; nothing was "
-            "learnt; scale the features"
-        )
-    if t % estimate.refresh_every == 0:
-        estimate.refresh()
 
 
 def spread(values: ArrayLike, argument: str, d: int, *, above: float = -math.inf) -> Floats:

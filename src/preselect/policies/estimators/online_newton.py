@@ -77,7 +77,7 @@ class OnlineNewton(Gaussian):
         status = self._step(*outcome) if self.discount == 1.0 else self._fade_and_step(*outcome, t)
         if status == OK and self._is_fitted:
             self.recent.append(*outcome)
-            if self.recent.outcomes >= self.fits[1] or self._is_full():
+            if self.recent.outcomes >= self.fits.item(1) or self._is_full():
                 self._fit(t, _TOLERANCE)
         return status
 
