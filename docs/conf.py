@@ -73,15 +73,22 @@ def link_pages(app, docname, source):  # noqa: ARG001
     source[0] = re.sub(r"\]\((?:\.\./)+([A-Z]+)\.md", lambda found: f"]({links[found[1]]}", source[0])
 
 
+def skip_aliases(app, what, name, obj, skip, options):  # noqa: ARG001
+    """Fields of a named tuple are described by its class; Python says no more of them than their number."""
+    return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
+
+
 def read_help_plainly(app, context, lines):  # noqa: ARG001
-    """Help is plain text, in which a star is a star."""
-    lines[:] = [line.replace("*", r"\*") for line in lines]
+    """Help is plain text, in which a star is a star; a default is what one would type."""
+    typed = (re.sub(r"(:default: ``)(?:PosixPath\()?'(.+?)'\)?``", r"\1\2``", line) for line in lines)
+    lines[:] = [line.replace("*", r"\*") for line in typed]
 
 
 def setup(app):
     for part in ("description", "options", "arguments"):
         app.connect(f"sphinx-click-process-{part}", read_help_plainly)
     app.connect("source-read", link_pages)
+    app.connect("autodoc-skip-member", skip_aliases)
     app.connect("autodoc-process-signature", sign_by_init)
     app.connect("autodoc-process-docstring", read_plainly, priority=100)  # before sections are read
     app.connect("autodoc-process-docstring", write_dashes, priority=900)
