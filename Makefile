@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 # without bytecode, which some containers forbid, every process that tests start compiles all modules again
-TEST := env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest --numprocesses 2 --dist worksteal
+# many tests wait for processes that they start, so three workers use two cores better than two
+TEST := env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest --numprocesses 3 --dist worksteal
 
 .PHONY: help demo test soak mutants coverage lint docs bench bench-serve clean
 
@@ -36,7 +37,7 @@ docs: $(VENV)/ready  ## the documentation site, build/docs/index.html; warnings 
 bench: $(VENV)/ready  ## speed, as ratios to a reference in the same run; fails if a target is missed
 	@missed=0; for name in rounds selecting blocks nearby fit propensities starting saps racing after_races journal dashboard dashboard_load; do $(RUN) benchmarks/$$name.py || missed=1; done; exit $$missed
 
-bench-serve: $(VENV)/ready  ## load on the service, with storage and without; fails if a request costs too much CPU
+bench-serve: $(VENV)/ready  ## load on the service, with storage and without; fails if a request costs too much CPU beside one that does nothing
 	$(RUN) benchmarks/serve.py
 
 clean:  ## remove the environment and caches

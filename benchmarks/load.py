@@ -1,7 +1,7 @@
 """What the load benchmark sends where wrk is not installed: raw sockets in one event loop, in a process of its own.
 
-python load.py PORT MODE SECONDS CONNECTIONS FILE; MODE is select, outcome or both. The file has the decisions that
-`select` got, for `outcome`.
+python load.py PORT MODE SECONDS CONNECTIONS FILE; MODE is health, select, outcome or both. The file has the decisions
+that `select` got, for `outcome`.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ class Load:
         self.seen = []
 
     def make(self):
+        if self.mode == "health":
+            return "GET", "/healthz", ""
         if self.mode != "select" and self.waiting:
             decision, winner = self.waiting.pop()
             return "PUT", f"/v1/decisions/{decision}/outcome", json.dumps({"winner": winner})

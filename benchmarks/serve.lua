@@ -1,5 +1,5 @@
--- What wrk sends: decisions, or outcomes of decisions that it has seen, or both in turn. MODE says which; ids are kept
--- in files of the folder IDS, one for each thread.
+-- What wrk sends: questions whether the service lives, decisions, outcomes of decisions that it has seen, or the last two
+-- in turn. MODE says which; ids are kept in files of the folder IDS, one for each thread.
 local mode, folder = os.getenv("MODE"), os.getenv("IDS")
 local key = os.getenv("KEY")
 local threads = 0
@@ -34,6 +34,7 @@ local function tell()
 end
 
 function request()
+  if mode == "health" then return wrk.format("GET", "/healthz") end
   if mode ~= "select" and #waiting > 0 then return tell() end
   if mode == "outcome" then
     wrk.thread:stop()
@@ -43,7 +44,7 @@ function request()
 end
 
 function response(status, _, body)
-  if status ~= 201 and not (mode == "outcome" and status == 200) then bad = bad + 1 end
+  if status ~= 201 and not (mode ~= "select" and mode ~= "both" and status == 200) then bad = bad + 1 end
   local id, winner = body:match('^{"id":"(%w+)".-"names":%["(.-)"')
   if id == nil then return end
   if mode == "select" then file:write(id, " ", winner, "\n") else waiting[#waiting + 1] = id .. " " .. winner end

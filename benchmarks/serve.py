@@ -3,7 +3,8 @@
 Decisions alone, outcomes alone, and both in turn; with SQLite, where every answer is on disk first (WAL,
 synchronous=FULL), and without storage, so that the price of durability is seen. The load comes from another process:
 wrk where it is installed, else load.py. CPU is that of the service, all its threads, and hardly depends on what else
-the machine does; the other figures do. Only CPU decides whether the benchmark fails.
+the machine does; the other figures do. Machines differ in speed, so only a ratio decides whether the benchmark fails:
+CPU of decisions and outcomes in turn over that of GET /healthz, which goes through the same server and does nothing.
 """
 
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 
 ARMS, FEATURES, CONNECTIONS = 50, 8, 16
 SECONDS = float(os.environ.get("SECONDS", "6"))
-MOST_CPU, MOST_P99, FEWEST = 350e-6, 0.025, 1000.0
+MOST_TIMES, MOST_P99, FEWEST = 18.0, 0.025, 1000.0
 
 HERE = Path(__file__).parent
 
@@ -84,11 +85,13 @@ def measure(store, name):
         for mode in ("select", "outcome"):
             served.load(mode, 1.0, folder)  # compiles, and fills caches
         print(f"{name}:")
-        for mode, label in (("select", "decisions"), ("outcome", "outcomes"), ("both", "both in turn")):
-            found = served.load(mode, SECONDS, folder)
+        modes = {"health": "nothing", "select": "decisions", "outcome": "outcomes", "both": "both in turn"}
+        found = {}
+        for mode, label in modes.items():
+            one = found[mode] = served.load(mode, SECONDS, folder)
             print(
-                f"  {label:13}{found['requests'] / found['seconds']:7.0f} requests/s   p50 {1e3 * found['p50']:6.2f} ms"
-                f"   p99 {1e3 * found['p99']:6.2f} ms   CPU {1e6 * found['cpu']:4.0f} µs per request"
+                f"  {label:13}{one['requests'] / one['seconds']:7.0f} requests/s   p50 {1e3 * one['p50']:6.2f} ms"
+                f"   p99 {1e3 * one['p99']:6.2f} ms   CPU {1e6 * one['cpu']:4.0f} µs per request"
             )
         return found
 
@@ -98,14 +101,15 @@ def main():
     print(f"n = {ARMS}, {FEATURES} + {FEATURES} features, k = 4, {CONNECTIONS} connections, load from {tool}")
     found = measure("bench.journal", "SQLite, on disk before the answer (WAL, synchronous=FULL)")
     measure("memory:", "without storage")
-    rate, p99, cpu = found["requests"] / found["seconds"], found["p99"], found["cpu"]
+    both = found["both"]
+    rate, p99, times = both["requests"] / both["seconds"], both["p99"], both["cpu"] / found["health"]["cpu"]
     for text, good in (
         (f"{rate:.0f} requests/s; goal {FEWEST:.0f} on a quiet machine", rate >= FEWEST),
         (f"p99 {1e3 * p99:.1f} ms; goal below {1e3 * MOST_P99:.0f} on a quiet machine", p99 < MOST_P99),
-        (f"CPU {1e6 * cpu:.0f} µs per request; at most {1e6 * MOST_CPU:.0f}", cpu <= MOST_CPU),
+        (f"CPU of {times:.1f} requests that do nothing; at most {MOST_TIMES:.0f}", times <= MOST_TIMES),
     ):
         print(f"{'ok    ' if good else 'MISSED'}  {text}")
-    return 0 if cpu <= MOST_CPU else 1
+    return 0 if times <= MOST_TIMES else 1
 
 
 if __name__ == "__main__":
