@@ -38,9 +38,11 @@ for number in range(300):
 _socket.socket(1, 1).bind('socket')
 time.sleep(1000)
 """,
-    # removes its output, and answers
+    # removes its output and the folder, and answers
     "tidying": """
-os.unlink(os.readlink('/proc/self/fd/1'))
+for path in (os.readlink('/proc/self/fd/1'), folder):
+    try: os.unlink(path) if path != folder else os.rename(folder, f'{folder}.away')
+    except OSError: pass
 os.write(1, b's SATISFIABLE\\nv 1 2 0\\n')
 raise SystemExit(10)
 """,

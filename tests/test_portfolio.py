@@ -10,6 +10,7 @@ import pytest
 from preselect.errors import InputError
 from preselect.race import read_pool
 from preselect.sat import dimacs
+from preselect.store import Journal, read_rounds
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "portfolio"
 
@@ -179,6 +180,21 @@ def test_a_missing_pool_is_written_and_an_existing_one_races_two_arms_within_the
         (2, 5.0, 64.0),
         (2, 2.5, 64.0),
     ]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_pairs_race_in_three_ways_and_solvers_alone_if_asked_to(measure, pool, tmp_path, alone):
+    arms = read_pool(pool(dict.fromkeys("abc", "sleep 0.06; exit 20"), head="k = 2", features='from = "none"'))
+    paths = [tmp_path / "x-1.cnf", tmp_path / "y-1.cnf"]
+    for path in paths:
+        path.write_text("p cnf 1 2\n1 0\n-1 0\n")
+    text = measure.measure(arms, paths, tmp_path, orders=1, seed=0, alone=alone)
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+    assert rows.count("random pair") == rows.count("learnt pair") == rows.count("learnt pair, after-races") == 2
+    assert (rows.count("a"), rows.count("virtual best")) == ((2, 2) if alone else (0, 0))
+    with Journal.read(tmp_path / "after-0.journal") as journal:
+        assert any(len(past.also) for past in read_rounds(journal))  # with one more arm than raced
+    assert (tmp_path / "portfolio.png").stat().st_size > 10_000
 
 
 class TestReplay:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from processes import find_marked, get_parent, list_pids, read_proc
-from racers import answering, by_name, python, shell, sleeper, statuses
+from racers import answering, by_name, python, shell, sleeper, statuses, waiting
 
 from preselect.race.supervision import Racer, Status
 from preselect.race.supervisor.racer import NAMESPACE, SUBREAPER
@@ -22,30 +22,31 @@ pytestmark = pytest.mark.usefixtures("token")
         signal.SIGRTMIN + 1,
     ],
 )  # fmt: skip
-def test_a_racer_that_dies_of_a_signal_has_crashed(supervise, number):
-    result = supervise(shell("dying", f"kill -{int(number)} $$; sleep 1000"), answering(seconds=0.2))
+def test_a_racer_that_dies_of_a_signal_has_crashed(supervise, number, patient):
+    dying = shell("dying", f"kill -{int(number)} $$; sleep 1000")
+    result = supervise(dying, patient.racer, watch=patient.watch)
     assert statuses(result) == {"dying": "crashed", "good": "won"}
     dying = by_name(result)["dying"]
     assert (dying.exit_code, dying.signal) == (None, number)
 
 
-def test_racers_that_ignore_all_signals_die(supervise, level):
+def test_racers_that_ignore_all_signals_die(supervise, level, tmp_path):
     code = (
-        "import signal, time\n"
+        "import signal, sys, time\n"
         "for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:\n"
         "    signal.signal(number, signal.SIG_IGN)\n"
-        "print('deaf', flush=True); time.sleep(1000)"
+        "open(sys.argv[1], 'w').close(); time.sleep(1000)"
     )
-    result = supervise(python("deaf", code), answering(seconds=1.0), level=level)
+    deaf = tmp_path / "deaf"
+    result = supervise(python("deaf", code, str(deaf)), waiting(deaf), level=level)
     assert statuses(result) == {"deaf": "killed", "good": "won"}
-    assert by_name(result)["deaf"].output.read_text() == "deaf\n"
 
 
-def test_fifty_children_die(supervise, level):
-    many = "for i in $(seq 50); do (trap '' TERM; sleep 1000; :) & done; echo all; wait"
-    result = supervise(shell("many", many), answering(seconds=1.0), level=level)
+def test_fifty_children_die(supervise, level, tmp_path):
+    there = tmp_path / "there"
+    many = f"for i in $(seq 50); do (trap '' TERM; sleep 1000; :) & done; touch {there}; wait"
+    result = supervise(shell("many", many), waiting(there), level=level)
     assert statuses(result) == {"many": "killed", "good": "won"}
-    assert by_name(result)["many"].output.read_text() == "all\n"
 
 
 DAEMON = """
@@ -54,8 +55,9 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         for descriptor in range(3): os.close(descriptor)
+        os.open(sys.argv[2], os.O_CREAT | os.O_CLOEXEC)
         if sys.argv[1] == 'forgets': os.execve('/bin/sleep', ['sleep', '1000'], {})
-        os.open(sys.argv[2], os.O_CREAT); time.sleep(1000)
+        time.sleep(1000)
     os._exit(0)
 os.wait()
 if sys.argv[1] != 'exits': time.sleep(1000)
@@ -64,10 +66,9 @@ if sys.argv[1] != 'exits': time.sleep(1000)
 
 @pytest.mark.parametrize("way", ["stays", "exits", "forgets"])
 def test_daemons_die(supervise, level, way, tmp_path):
-    before = set(list_pids())
-    result = supervise(python("daemon", DAEMON, way, str(tmp_path / "there")), answering(seconds=1.0), level=level)
+    before, there = set(list_pids()), tmp_path / "there"
+    result = supervise(python("daemon", DAEMON, way, str(there)), waiting(there, "sleep 0.5; exit 10"), level=level)
     assert statuses(result) == {"daemon": "no answer" if way == "exits" else "killed", "good": "won"}
-    assert (tmp_path / "there").exists() == (way != "forgets")
     left = [
         pid
         for pid in set(list_pids()) - before
@@ -108,29 +109,13 @@ def test_a_stopped_racer_dies_too(supervise, level):
     assert statuses(supervise(shell("stopped", "kill -STOP $$"), seconds=0.5, level=level)) == {"stopped": "timeout"}
 
 
-class Patient:
-    """A racer that answers as soon as all others have ended, and the watch that tells it to."""
-
-    def __init__(self, folder):
-        self.file = folder / "now"
-        self.racer = shell("good", f"until [ -e '{self.file}' ]; do sleep 0.02; done; exit 10")
-
-    def watch(self, standings):
-        if all(standing.status for standing in standings if standing.name != "good"):
-            self.file.touch()
-
-
-@pytest.fixture
-def patient(tmp_path):
-    return Patient(tmp_path)
-
-
 def test_output_is_capped(supervise, level, patient):
     result = supervise(
         Racer("floods", ("head", "-c", "1000000000", "/dev/zero")),
         shell("shell", "head -c 1000000000 /dev/zero; exit 3"),
         patient.racer,
         output=4,
+        keep=2**30,
         level=level,
         watch=patient.watch,
     )
@@ -139,7 +124,7 @@ def test_output_is_capped(supervise, level, patient):
     assert floods.detail == "its output reached the limit of 4 MB"
     assert (through.status, through.exit_code, good.status) == (Status.NO_ANSWER, 3, Status.WON)
     assert through.detail == "exit code 3; its output reached the limit of 4 MB"
-    assert [finish.output.stat().st_size for finish in result.finishes[:2]] == [4 * 2**20] * 2
+    assert [len(finish.output) for finish in result.finishes[:2]] == [4 * 2**20] * 2
 
 
 HUNGRY = """
@@ -178,32 +163,49 @@ time.sleep(0.5)
 """
 
 
-def test_forged_marks_do_no_harm(supervise, level):
-    result = supervise(python("forger", FORGER), answering(seconds=1.0), memory=2000, level=level)
+def test_forged_marks_do_no_harm(supervise, level, patient):
+    result = supervise(python("forger", FORGER), patient.racer, memory=2000, level=level, watch=patient.watch)
     assert statuses(result) == {"forger": "no answer", "good": "won"}
     assert result.infrastructure is None
 
 
-KILLER = "import os, signal, time\ntime.sleep(0.3)\nos.kill(os.getppid(), signal.{})\ntime.sleep(1000)"
+KILLER = """
+import os, signal, sys, time
+time.sleep(0.3)
+os.kill(os.getppid(), signal.{})
+for path in sys.argv[1:]: open(path, "w").close()
+time.sleep(1000)
+"""
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
-def test_the_supervisor_cannot_be_asked_to_end(supervise, level, name):
-    assert supervise(python("killer", KILLER.format(name)), answering(seconds=0.8), level=level).winner == "good"
+def test_the_supervisor_cannot_be_asked_to_end(supervise, level, name, tmp_path):
+    sent = tmp_path / "sent"
+    killer = python("killer", KILLER.format(name), str(sent))
+    assert supervise(killer, waiting(sent, "sleep 0.3; exit 10"), level=level).winner == "good"
 
 
 @pytest.mark.parametrize("level", [NAMESPACE], indirect=True)
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP"])
-def test_an_init_cannot_be_killed_by_its_racers(supervise, level, name):
-    assert supervise(python("killer", KILLER.format(name)), answering(seconds=0.8), level=level).winner == "good"
+def test_an_init_cannot_be_killed_by_its_racers(supervise, level, name, tmp_path):
+    sent = tmp_path / "sent"
+    killer = python("killer", KILLER.format(name), str(sent))
+    assert supervise(killer, waiting(sent, "sleep 0.3; exit 10"), level=level).winner == "good"
 
 
-def test_a_killed_subreaper_is_an_infrastructure_error(supervise):
+def test_a_killed_subreaper_is_an_infrastructure_error(supervise, tmp_path):
+    ready, told = tmp_path / "ready", tmp_path / "told"
+
+    def watch(standings):
+        if standings[2].status is not None and ready.exists():
+            told.touch()
+
     result = supervise(
-        python("killer", KILLER.format("SIGKILL")),
-        shell("family", "sleep 1000 & setsid sleep 1000 & wait"),
+        shell("killer", f"until [ -e {told} ]; do sleep 0.02; done; kill -KILL $PPID; sleep 1000"),
+        shell("family", f"sleep 1000 & setsid sleep 1000 & touch {ready}; wait"),
         shell("early", "exit 1"),
         level=SUBREAPER,
+        watch=watch,
     )
     assert result.winner is None
     assert statuses(result) == {
@@ -216,7 +218,7 @@ def test_a_killed_subreaper_is_an_infrastructure_error(supervise):
 
 def test_the_client_gives_up_on_a_stopped_subreaper(supervise, monkeypatch):
     monkeypatch.setattr("preselect.race.supervisor_process._PATIENCE_SECONDS", 1.0)
-    result = supervise(python("killer", KILLER.format("SIGSTOP")), sleeper(), seconds=1.0, level=SUBREAPER)
+    result = supervise(python("killer", KILLER.format("SIGSTOP")), sleeper(), seconds=3.0, level=SUBREAPER)
     assert result.infrastructure == "the supervisor did not end the race in time"
     assert set(statuses(result).values()) == {"infrastructure error"}
 

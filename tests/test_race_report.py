@@ -146,7 +146,7 @@ def test_the_page_compares_the_estimates_at_the_decision(path, out, policy):
                 ]
                 chances.learn(u, won)
     page = read_page(path, out)
-    assert "Predicted: each arm's chance to win when it was chosen" in page.words
+    assert "Predicted: each arm's estimated chance to win when it was chosen" in page.words
     assert ("Races without a winner are included" in page.words) == ("outside" in policy)
     assert ("Only races with a winner are included" in page.words) == ("outside" not in policy)
     rows = page.table("probability", "predictions")
@@ -162,9 +162,9 @@ def test_the_page_shows_the_weights_of_the_last_state(path, out):
     with open_learner(path) as learner:
         play(learner, 40)
         theta, deviations = learner.preselector.policy.theta.copy(), np.sqrt(np.diagonal(learner.preselector.policy.P))
-    rows = read_page(path, out).table("", "1", "size", "ratio")
+    rows = read_page(path, out).table("", "usual", "size", "ratio")
     assert [row[""] for row in rows] == ["feature cdcl", *SOLVERS]
-    cells = [row[name] for row in rows for name in ("1", "size", "ratio")]
+    cells = [row[name] for row in rows for name in ("usual", "size", "ratio")]
     assert cells == [f"{value:+.2f} ± {deviation:.2f}" for value, deviation in zip(theta, deviations, strict=True)]
 
 
@@ -176,7 +176,7 @@ def test_of_many_context_features_the_clearest_are_shown(path, out):
         ratios = (np.abs(theta) / np.sqrt(variances)).reshape(-1, 41)[:, 1:].max(axis=0)
     page = read_page(path, out)
     clearest = sorted(np.array(names)[np.argsort(-ratios)[:12]])
-    assert list(page.table("", "1")[0]) == ["", "1", *clearest]
+    assert list(page.table("", "usual")[0]) == ["", "usual", *clearest]
     assert "Of 40 context features, the 12 with the clearest weights are shown" in page.words
 
 
@@ -286,7 +286,7 @@ def test_markup_in_names_is_text_on_the_page(path, out):
     assert {row["instance"] for row in page.table("instance")} == {f"{evil}\"'&amp;.cnf"}
     assert {row["arm"] for row in page.table("arm", "played")} == set(arms)
     assert "<em>odd</em>" in page.table("arm", "played")[0]
-    assert "<u>size</u>" in page.table("", "1")[0]
+    assert "<u>size</u>" in page.table("", "usual")[0]
 
 
 def test_a_race_may_go_on_meanwhile(path, out, caplog):

@@ -50,6 +50,12 @@ def details_of(result):
     return {finish.name: finish.detail for finish in result.finishes}
 
 
+def test_values_are_compared_by_newton_unless_the_pool_says_otherwise(by_value):
+    assert read_pool(by_value({"a": "echo cost 1", "b": "echo cost 2"})).policy == "newton(outside=True)"
+    path = by_value({"a": "echo cost 1", "b": "echo cost 2"}, head='policy = "nearby(outside=True)"')
+    assert read_pool(path).policy == "nearby(outside=True)"
+
+
 @pytest.mark.parametrize(
     ("better", "winner", "names"), [("smaller", "b", ("b", "a", "c")), ("larger", "c", ("c", "a", "b"))]
 )

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from racers import LONG, TOKEN, answering, by_name, python, shell, sleeper, statuses
+from racers import LONG, TOKEN, answering, by_name, python, shell, sleeper, statuses, waiting
 
 from preselect.race.supervision import LEVELS, Limits, Racer, Supervision
 from preselect.race.supervisor.race import _TIE_SECONDS, _pick_first, _Run
@@ -16,13 +16,12 @@ pytestmark = pytest.mark.usefixtures("token")
 # who wins
 
 
-def test_the_first_answer_wins_and_the_others_are_killed(supervise, level, tmp_path):
+def test_the_first_answer_wins_and_the_others_are_killed(supervise, level):
     result = supervise(sleeper(), shell("good", "echo said; echo wrong >&2; exit 20"), sleeper("other"), level=level)
     assert (result.winner, result.tie, result.level, result.infrastructure) == ("good", False, level, None)
     assert statuses(result) == {"sleeper": "killed", "good": "won", "other": "killed"}
     good, other = by_name(result)["good"], by_name(result)["other"]
-    assert (good.output.read_text(), good.errors.read_text()) == ("said\n", "wrong\n")
-    assert good.output == tmp_path / "race" / "1.out"
+    assert (good.output, good.errors) == (b"said\n", b"wrong\n")
     assert (good.exit_code, good.signal, other.exit_code, other.signal) == (20, None, None, signal.SIGKILL)
     assert 0 < result.seconds == good.seconds <= other.seconds
 
@@ -33,13 +32,17 @@ def test_the_best_level_is_chosen(supervise):
     assert result.winner == "good"
 
 
-def test_former_outputs_are_overwritten(supervise):
-    supervise(shell("good", "echo a long line; exit 10"))
-    assert supervise(shell("good", "echo x; exit 10")).finishes[0].output.read_text() == "x\n"
+def test_a_result_keeps_the_beginning_of_what_each_racer_printed(supervise, tmp_path):
+    wordy = shell("wordy", f"echo first; echo second; echo third >&2; touch {tmp_path}/said; exit 3")
+    result = supervise(wordy, waiting(tmp_path / "said", "echo fourth; exit 10"), keep=7)
+    assert [(one.output, one.errors) for one in result.finishes] == [(b"first\ns", b"third\n"), (b"fourth\n", b"")]
+    assert result.output == b"fourth\n"
+    assert list((tmp_path / "race").iterdir()) == []
 
 
-def test_an_exit_without_answer_does_not_end_the_race(supervise, level):
-    result = supervise(shell("gives up", "exit 0"), shell("fails", "exit 3"), answering(seconds=0.3), level=level)
+def test_an_exit_without_answer_does_not_end_the_race(supervise, level, patient):
+    others = shell("gives up", "exit 0"), shell("fails", "exit 3")
+    result = supervise(*others, patient.racer, level=level, watch=patient.watch)
     assert statuses(result) == {"gives up": "no answer", "fails": "no answer", "good": "won"}
     assert by_name(result)["fails"].detail == "exit code 3"
 
@@ -57,8 +60,9 @@ def test_a_pattern_decides_instead_of_the_code(supervise):
     assert statuses(result) == {"ten": "no answer", "zero": "won"}
 
 
-def test_a_pattern_that_takes_forever_is_given_up(supervise):
-    result = supervise(shell("bad", f"echo {'a' * 60}b", pattern="^(a+)+$"), answering(seconds=0.5))
+def test_a_pattern_that_takes_forever_is_given_up(supervise, patient):
+    bad = shell("bad", f"echo {'a' * 60}b", pattern="^(a+)+$")
+    result = supervise(bad, patient.racer, watch=patient.watch)
     assert statuses(result) == {"bad": "infrastructure error", "good": "won"}
     assert "matching the pattern ^(a+)+$ took more than" in result.infrastructure
 
@@ -78,7 +82,7 @@ def test_all_racers_give_up(supervise):
     assert set(statuses(result).values()) == {"no answer"}
 
 
-def test_commands_that_cannot_be_started(supervise, tmp_path, level):
+def test_commands_that_cannot_be_started(supervise, tmp_path, level, patient):
     plain, without = tmp_path / "plain", tmp_path / "without"
     plain.write_text("#!/bin/sh\n")
     without.write_text("#!/no/such/interpreter\n")
@@ -88,8 +92,9 @@ def test_commands_that_cannot_be_started(supervise, tmp_path, level):
         Racer("path", (str(tmp_path / "missing"),)),
         Racer("plain", (str(plain),)),
         Racer("without", (str(without),)),
-        answering(seconds=0.3),
+        patient.racer,
         level=level,
+        watch=patient.watch,
     )
     assert list(statuses(result).values()) == ["not started"] * 4 + ["won"]
     details = [finish.detail for finish in result.finishes]
@@ -108,7 +113,7 @@ def test_what_a_racer_finds(supervise, level):
         "raise SystemExit(10)"
     )
     result = supervise(python("curious", code, environment={"MINE": "yes"}), level=level)
-    lines = result.finishes[0].output.read_text().splitlines()
+    lines = result.finishes[0].output.decode().splitlines()
     assert lines[0] == "['0', '1', '2', '3']"  # the last is the listing itself
     assert lines[1:4] == ["True True", f"/dev/null (0, 0) {os.getcwd()}", "yes True"]
     # the interpreter itself ignores SIGPIPE (13) and SIGXFSZ (25), nothing else is ignored
@@ -145,7 +150,7 @@ def test_ties_go_to_less_cpu_time_then_to_the_lot():
 
 def pick(*answers):
     """The number of the first of some runs, and whether there was a tie."""
-    runs = [_Run(number, answering(), lot) for number, (_, _, lot) in enumerate(answers)]
+    runs = [_Run(number, answering(), lot, None, None) for number, (_, _, lot) in enumerate(answers)]
     for run, (seconds, cpu_seconds, _) in zip(runs, answers, strict=True):
         run.seconds, run.cpu_seconds = seconds, cpu_seconds
     first, tie = _pick_first(runs)
@@ -207,7 +212,7 @@ def test_a_wrong_answer_does_not_end_the_race(supervise, level):
 
 def test_the_path_is_put_inside_an_argument_and_never_split(tmp_path):
     folder = tmp_path / "a folder with spaces"
-    racer = shell("good", "exit 10", verifier=("test", "x{output}y", "=", f"x{folder / '0.out'}y"))
+    racer = shell("good", "exit 10", verifier=("sh", "-c", '[ "${1%/*}" = "$2" ]', "test", "x{output}y", f"x{folder}"))
     result = Supervision([racer], Limits(LONG), folder=folder).run()
     assert result.winner == "good"
 

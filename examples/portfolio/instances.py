@@ -200,12 +200,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="(default %(default)s)")
     parser.add_argument("--count", type=int, default=200, help="how many (default %(default)s)")
     options = parser.parse_args()
+    renew = "\r\033[K" if sys.stderr.isatty() else ""
     try:
         for done, path in enumerate(write_all(options.out, count=options.count, seed=options.seed), start=1):
-            print(f"\r[{done}/{options.count}] {path.name:<50}", end="", file=sys.stderr, flush=True)
+            if renew:
+                print(f"{renew}[{done}/{options.count}] {path.name}", end="", file=sys.stderr, flush=True)
     except (preselect.PreselectError, OSError) as error:
         sys.exit(f"instances: {error}")
-    print(f"\n{options.out}: {options.count} instances", file=sys.stderr)
+    print(f"{renew}{options.out}: {options.count} instances", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Measure what racing learnt pairs of solvers is worth, against each solver alone and against pairs drawn at random.
 
-On each instance, every arm of the pool runs alone (singles.csv), then two arms drawn at random race, and then two that
-were chosen by what earlier races have taught. All of this happens close together in time, so that other load on the
-machine affects all alike. Races are repeated in several shuffled orders, each with its own journals. The results are
-tables (portfolio.md) and a figure (portfolio.png). After an interruption the same command resumes.
+On each instance, every arm of the pool runs alone (singles.csv), then two arms drawn at random race, then two that were
+chosen by what earlier races have taught, and then two that were chosen by earlier races and after-races. All of this
+happens close together in time, so that other load on the machine affects all alike. Races are repeated in several
+shuffled orders, each with its own journals. The results are tables (portfolio.md) and a figure (portfolio.png).
+After an interruption the same command resumes.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -22,20 +24,21 @@ import numpy as np
 
 import preselect
 from preselect.errors import InputError
-from preselect.race import Pool, RaceSession, read_pool
+from preselect.policies import registry
+from preselect.race import Learning, Pool, RaceSession, read_pool
 from preselect.race.answers import make_answer_check
 from preselect.race.instance_features import Instance, measure_features
 from preselect.race.pool import FeatureSource
 from preselect.race.solvers import find_solvers, write_pool
 from preselect.race.summary import summarise_races
 from preselect.race.supervision import Status, Supervision
-from preselect.reports.figures import BLACK, BLUE, GREEN, PURPLE, VERMILION, label_axes, new_figure, to_png
+from preselect.reports.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, label_axes, new_figure, to_png
 from preselect.store import Journal, read_rounds
 
-LEARNT = "newton(outside=True)"
+BUDGET = 1.0  # of after-races: as much core time as the races take
 HEADER = ("instance", "arm", "seconds", "status", "limit")
-COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE)
-DASHES = ("-", (0, (5, 1)), "-.", "--", ":")
+COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE)
+DASHES = ("-", (0, (5, 1)), "-.", "--", ":", (0, (1, 1)))
 
 
 class Outcome(NamedTuple):
@@ -110,18 +113,21 @@ def _single(row: list[str], limit: float, where: str) -> tuple[str, str, Outcome
 # --- races ------------------------------------------------------------------------------------------------------------
 
 
-def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int) -> None:
-    """Race what is missing in one order; the two kinds of races take turns in being first."""
-    journals = [setup(pool, out, order) for setup in SETUPS.values()]
-    done = [read_races(one.journal) for one in journals]
-    with RaceSession(journals[0]) as first, RaceSession(journals[1]) as second:
+def measure_order(pool: Pool, paths: Sequence[Path], out: Path, order: int, *, alone: bool) -> None:
+    """Race what is missing in one order; the kinds of races take turns in being first."""
+    pools = [setup(pool, out, order) for setup in SETUPS.values()]
+    done = [read_races(one.journal) for one in pools]
+    with ExitStack() as stack:
+        turns = [(stack.enter_context(RaceSession(one)), already) for one, already in zip(pools, done, strict=True)]
         for position, path in enumerate(paths):
             show(f"order {order + 1}, {position + 1}/{len(paths)}: {path.name}")
-            measure_alone(pool, path, out / "singles.csv")
-            turns = [(first, done[0]), (second, done[1])]
-            for session, already in turns if position % 2 else reversed(turns):
+            if alone:
+                measure_alone(pool, path, out / "singles.csv")
+            for session, already in turns:
                 if path.name not in already:
                     session.run(path)
+                    session.settle()
+            turns.append(turns.pop(0))
 
 
 def collect_run(pool: Pool, paths: Sequence[Path]) -> Run:
@@ -153,7 +159,13 @@ def shuffle(instances: Sequence[Path], seed: int, order: int) -> list[Path]:
 
 def choose_by_learning(pool: Pool, out: Path, order: int) -> Pool:
     """Return the pool with the policy that learns."""
-    return replace(pool, policy=LEARNT, seed=order, journal=out / f"learnt-{order}.journal")
+    return replace(pool, policy=registry.RACING, seed=order, journal=out / f"learnt-{order}.journal")
+
+
+def choose_by_more(pool: Pool, out: Path, order: int) -> Pool:
+    """Return the pool with the policy that learns, and with after-races to learn from as well."""
+    learning = Learning(BUDGET, wait=True)
+    return replace(pool, policy=registry.RACING, learning=learning, seed=order, journal=out / f"after-{order}.journal")
 
 
 def choose_at_random(pool: Pool, out: Path, order: int) -> Pool:
@@ -165,6 +177,7 @@ def choose_at_random(pool: Pool, out: Path, order: int) -> Pool:
 SETUPS: dict[str, Callable[[Pool, Path, int], Pool]] = {
     "random pair": choose_at_random,
     "learnt pair": choose_by_learning,
+    "learnt pair, after-races": choose_by_more,
 }
 
 
@@ -172,7 +185,12 @@ SETUPS: dict[str, Callable[[Pool, Path, int], Pool]] = {
 
 
 def compare(singles: Mapping[str, Run], races: Sequence[Way], limit: float) -> list[Way]:
-    """List the arms, best first, then the races, then the best that pairs and single arms could have done."""
+    """List the arms, best first, then the races, then the best that pairs and single arms could have done.
+
+    Without singles, only the races.
+    """
+    if not singles:
+        return [*races]
     alone = sorted((Way(arm, [run]) for arm, run in singles.items()), key=lambda way: par10(way.runs[0], limit))
     pairs = [Way(f"best pair in hindsight ({a}, {b})", [best((singles[a], singles[b]))])
              for a, b in combinations(singles, 2)]  # fmt: skip
@@ -265,16 +283,16 @@ def _costs(run: Run, order: Sequence[str]) -> list[float]:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, seed: int) -> str:
-    """Measure what is missing, write tables and figure, and return the tables."""
+def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, seed: int, alone: bool) -> str:
+    """Measure what is missing, write tables and figure, and return the tables; arms run alone only if asked to."""
     limit, names = pool.limits.seconds, sorted(path.name for path in instances)
     sequences = [shuffle(instances, seed, order) for order in range(orders)]
     measure_features(pool.features, Instance(instances[0]))  # compiled loops are loaded before the first race
     for order, paths in enumerate(sequences):
-        measure_order(pool, paths, out, order)
+        measure_order(pool, paths, out, order, alone=alone)
     shutil.rmtree(out / "singles.running", ignore_errors=True)  # outputs of the last run, no longer needed
-    measured = read_singles(out / "singles.csv", limit)
-    singles = {arm: {name: measured[arm][name] for name in names} for arm in pool.arms}
+    measured = read_singles(out / "singles.csv", limit) if alone else {}
+    singles = {arm: {name: measured[arm][name] for name in names} for arm in (pool.arms if alone else ())}
     races = [
         Way(name, [collect_run(setup(pool, out, order), paths) for order, paths in enumerate(sequences)])
         for name, setup in SETUPS.items()
@@ -282,7 +300,7 @@ def measure(pool: Pool, instances: Sequence[Path], out: Path, *, orders: int, se
     ways = compare(singles, races, limit)
     text = f"{table(ways, limit)}\n\n{table_by_family(ways, limit)}\n"
     (out / "portfolio.md").write_text(text)
-    shown = [races[1], races[0], ways[0], *ways[len(singles) + len(races) :]]
+    shown = [*reversed(races), *ways[: min(1, len(singles))], *ways[len(singles) + len(races) :]]
     draw_figure(shown, [[path.name for path in paths] for paths in sequences], out / "portfolio.png")
     return text
 
@@ -324,6 +342,7 @@ def main() -> None:
     add("--seconds", type=float, default=5.0, help="time limit of a run and of a race (default %(default)s)")
     add("--orders", type=int, default=3, help="orders to race in, 1 or more (default %(default)s)")
     add("--seed", type=int, default=0, help="seed of the orders (default %(default)s)")
+    add("--races-only", action="store_true", help="do not run each solver alone on each formula")
     add("--out", type=Path, default=Path("portfolio"), help="folder for all results (default %(default)s)")
     options = parser.parse_args()
     if options.orders < 1 or options.seed < 0 or not 0 <= options.saps <= 4:
@@ -332,7 +351,8 @@ def main() -> None:
         instances = find_instances(options.instances)
         options.out.mkdir(parents=True, exist_ok=True)
         pool = prepare_pool(options.pool, options.seconds, options.saps)
-        print("\r" + measure(pool, instances, options.out, orders=options.orders, seed=options.seed))
+        how = {"orders": options.orders, "seed": options.seed, "alone": not options.races_only}
+        print("\r" + measure(pool, instances, options.out, **how))
     except (preselect.PreselectError, OSError) as error:
         sys.exit(f"measure: {error}")
     except KeyboardInterrupt:

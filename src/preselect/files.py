@@ -152,7 +152,7 @@ def write_new(path: str | PathLike[str], content: bytes | str) -> None:
 
 
 def open_plain(path: str | PathLike[str], flags: int) -> int:
-    """Open a file for writing; an InputError if it is not a regular file, or has another name that a link gave it."""
+    """Open a file for writing; raise an InputError if it is not a regular file, or has hard links."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
@@ -164,6 +164,18 @@ def open_plain(path: str | PathLike[str], flags: int) -> int:
         os.close(descriptor)
         raise InputError(f"{fspath(path)} is a link or a device, not a regular file; remove it")
     return descriptor
+
+
+def open_regular(path: str | PathLike[str]) -> IO[bytes]:
+    """Open a file for reading; an OSError, at once, if it is not a regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{fspath(path)} is not a regular file")
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def replace_plain(path: Path, content: bytes) -> None:

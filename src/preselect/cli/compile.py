@@ -61,7 +61,7 @@ def _play(name: str) -> None:
 
 
 def _make_contexts(d: int) -> Iterator[Any]:
-    X = np.random.default_rng(0).normal(size=(9 * d, d))  # so many arms that bounds of widths are worth more effort
+    X = np.random.default_rng(0).normal(size=(9 * d, d))  # enough arms for bounds of widths to be worth the effort
     yield X
     X = X[:5]
     yield from (np.ones((5, d)), X, X.astype(np.float32), Kronecker()(X[:, : d // 2], [1.0, 2.0]))

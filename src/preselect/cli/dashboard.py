@@ -1,4 +1,4 @@
-"""A dashboard beside a command: a service of its own that only reads the journal."""
+"""The dashboard of a running command: a separate service that only reads the journal."""
 
 import os
 import subprocess

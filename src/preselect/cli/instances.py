@@ -55,7 +55,7 @@ def list_files(given: Iterable[Path], is_own: Callable[[Path], bool]) -> list[Pa
 
 
 def require_some(files: list[Path], given: Iterable[Path]) -> None:
-    """Require that there is a file to work on; hidden files do not count."""
+    """Raise an InputError if there is no file to work on; hidden files do not count."""
     if not files:
         raise InputError(f"there is no file in {', '.join(map(_describe, given))}; nothing was raced")
 

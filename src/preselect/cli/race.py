@@ -186,7 +186,7 @@ def run(
             at_once or _count_lanes(session),
             session.stop,
         )
-        with suppress(KeyboardInterrupt):  # everybody has their answer
+        with suppress(KeyboardInterrupt):  # every answer has been given
             session.settle()
     print_summary(pool.journal, log.first_number)
     if log.failed:

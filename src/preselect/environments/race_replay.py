@@ -120,7 +120,7 @@ class RaceReplay:
         return together, self._judge(together.arms)
 
     def _pay(self, arms: Integers, k: int, seconds: float) -> float:
-        """Pay for arms that run, k at a time, for so many seconds, or until the first has solved the instance."""
+        """Pay for arms that run, k at a time, for this many seconds, or until the first has solved the instance."""
         used = 0.0
         for group in np.split(arms, range(k, len(arms), k)):
             seconds = min(seconds, self._find_time(group))

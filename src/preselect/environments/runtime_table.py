@@ -94,7 +94,7 @@ class RuntimeTable:
 
     @cached_property
     def joint_features(self) -> tuple[Floats, Floats]:
-        """Features of arms and of instances, after the paper's preprocessing, whose products are the joint features.
+        """The two factors of the joint features, features of arms and of instances, preprocessed as in the paper.
 
         Parameters are scaled to [0, 1]; features of instances are scaled and reduced over the whole table (see
         `Reduction`).

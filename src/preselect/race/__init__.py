@@ -3,7 +3,7 @@
 from preselect.race.check import ArmCheck, check_arms
 from preselect.race.cluster import Cluster
 from preselect.race.once import race, race_async
-from preselect.race.pool import Arm, FeatureSource, Pool, read_pool
+from preselect.race.pool import Arm, FeatureSource, Learning, Pool, read_pool
 from preselect.race.result import Finish, RaceResult, Standing
 from preselect.race.session import RaceSession
 from preselect.race.solvers import Solver, find_solvers, write_pool
@@ -17,6 +17,7 @@ __all__ = [
     "Cluster",
     "FeatureSource",
     "Finish",
+    "Learning",
     "Limits",
     "Pool",
     "RaceResult",

@@ -1,8 +1,8 @@
 """After-races: when the answer is out, arms that were not chosen race against the time of the winner.
 
 They run at low priority, k at a time, each group until the first of them answers or the time of the best arm so far has
-passed. So everybody who has run, chosen or not, is behind the best arm: what is learnt is one race of all of them, with
-its winner and time. The racers that lost are not run any further, since they are behind the winner already.
+passed. So every arm that has run, chosen or not, is behind the best one: what is learnt is one race of all of them,
+with its winner and time. Racers that lost do not run again, because they are known to be behind the winner.
 
 An after-race has a thread of its own. It ends when its arms have run, or at once when a race begins in its place; the
 group that is running then counts for nothing.
@@ -27,7 +27,7 @@ _TICK_SECONDS = 0.25
 
 
 @dataclass
-class Findings:
+class _Findings:
     """What an after-race has found so far.
 
     Parameters
@@ -41,7 +41,7 @@ class Findings:
     arms : dict
         By name: how each arm ended, and how many seconds after the race it was started.
     used : float
-        Time of cores that was used, in seconds.
+        The core time used, in seconds.
     is_stopped : bool
         Whether it was ended from outside.
     """
@@ -69,6 +69,15 @@ class Findings:
         kept = ("winner", "seconds", "used", "is_stopped", "arms")
         return {key: getattr(self, key) for key in kept}
 
+    def add_to(self, told: dict[str, Any], limit: float) -> dict[str, Any]:
+        """Return the outcome of the race, as `describe_outcome` gives it, with these findings added."""
+        told = {**told, "details": {**told["details"], "after_race": self.to_details()}}
+        if not self.also:
+            return told
+        if self.winner is None:
+            return {**told, "also": self.also}
+        return {"details": told["details"], "winner": self.winner, "after": self.seconds / limit, "also": self.also}
+
 
 class AfterRace:
     """One after-race, in a thread.
@@ -80,7 +89,7 @@ class AfterRace:
     result : RaceResult
         How it ended.
     arms : sequence of str
-        Those that have not raced, most instructive first.
+        Arms that have not raced, the most instructive first.
     folder : Path
         Where their files are, in folders of their own.
     on_end : callable
@@ -93,14 +102,14 @@ class AfterRace:
         self.job, self.result, self.on_end, self.folder = job, result, on_end, folder
         self.groups = [tuple(arms[first : first + job.pool.k]) for first in range(0, len(arms), job.pool.k)]
         self.reserved = len(arms) * find_time(job, result)
-        self._findings = Findings(result.winner, find_time(job, result))
+        self._findings = _Findings(result.winner, find_time(job, result))
         self._lock = threading.Lock()
         self._supervision: Supervision | None = None
         self._began = self._group_began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="after-race", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -121,7 +130,7 @@ class AfterRace:
         while self._thread.is_alive():  # not one long wait: Ctrl-C may be delivered to any thread, and wakes no other
             self._thread.join(_TICK_SECONDS)
 
-    def read_findings(self) -> Findings:
+    def read_findings(self) -> _Findings:
         """Return what has been found so far."""
         with self._lock:
             found = self._findings
@@ -145,7 +154,7 @@ class AfterRace:
             ended = self._register(job.prepare(folder)).run()
         with self._lock:
             self._supervision, started = None, self._group_began - self._began
-            if not self._findings.is_stopped:  # otherwise the outcome may have been told already
+            if not self._findings.is_stopped:  # otherwise the outcome may have been learnt already
                 self._findings.add(started, ended)
 
     def _register(self, supervision: Supervision) -> Supervision:
@@ -157,5 +166,5 @@ class AfterRace:
 
 
 def find_time(job: Job, result: RaceResult) -> float:
-    """Return how long arms have to be beaten: the time of the winner, or the limit if there is none."""
+    """Return the time that arms have to beat: the winner's, or the limit if there is no winner."""
     return job.pool.limits.seconds if result.winner is None else result.seconds

@@ -21,7 +21,7 @@ class Budget:
 
     def __init__(self, share: float, least: float = _LEAST_SECONDS) -> None:
         self.share, self.least = share, least
-        self.left = 0.0  # seconds of cores
+        self.left = 0.0  # seconds of core time
         self._races, self._seconds = 0, 0.0
 
     def earn(self, used: float, seconds: float) -> None:
@@ -31,6 +31,6 @@ class Budget:
         self._seconds += seconds
 
     def count_arms(self, seconds: float) -> int:
-        """Return how many arms may run for so many seconds each after the last race that was counted."""
+        """Return how many arms can run for this long; 0 if the race was too short to teach much."""
         long_enough = seconds >= max(self.least, _LEAST_SHARE * self._seconds / self._races)
         return int(self.left / seconds + 1e-9) if long_enough and seconds > 0.0 else 0

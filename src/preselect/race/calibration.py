@@ -28,8 +28,8 @@ class CalibrationBin(NamedTuple):
 class Calibration:
     """Predictions beside what happened, in ten bins of equal width, kept up to date round by round.
 
-    The prediction for a round is made from the estimates of that moment, without what was added to explore, and
-    corrected by how the rounds before it ended: see `Chances`.
+    The prediction for a round is made from the estimates at that time, without the bonus for exploration, and corrected
+    by how the rounds before it ended: see `Chances`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _predict(past: Round, chances: Chances) -> list[tuple[float, bool]]:
         return []
     u, outside = np.array(past.utilities, dtype=np.float64), chances.outside
     is_decided = past.winner is not None or (outside and past.kind == NO_WINNER)
-    is_known = past.winner is None or past.winner in past.chosen  # others may have competed besides
+    is_known = past.winner is None or past.winner in past.chosen  # others may have competed, too
     if not (is_decided and is_known) or len(u) + outside < 2 or not np.isfinite(u).all():
         return []
     participants: tuple[str | None, ...] = (*past.chosen, None) if outside else past.chosen

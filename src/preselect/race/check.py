@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 from preselect.errors import InputError
 from preselect.race.answers import SATISFIABLE, UNSATISFIABLE, make_answer_check, read_claims
-from preselect.race.event_loop import BLOCKING, run_blocking
 from preselect.race.instance_features import Instance
 from preselect.race.pool import Arm, Pool
 from preselect.race.result import Finish
 from preselect.race.supervision import Status, Supervision
-from preselect.race.supervisor.files import read_beginning
-from preselect.race.values import rank_by_value
+from preselect.race.values import make_judge
 from preselect.sat import dimacs
 
 _WITH_MODEL = dimacs.Formula.of(3, [[1, -2], [2, 3], [-1, -3]])
@@ -94,15 +92,15 @@ def _measure(pool: Pool, name: str, instance: Instance, folder: Path) -> tuple[A
 
 
 def _claims(finish: Finish, answer: str) -> bool:
-    return answer in read_claims(read_beginning(finish.output, _MAX_OUTPUT), finish.exit_code)
+    return answer in read_claims(finish.output, finish.exit_code)
 
 
 def _check(pool: Pool, name: str, instance: Instance, folder: Path) -> tuple[ArmCheck, Finish]:
     racers, check = [pool.make_racer(name, instance.path, pool.seed)], make_answer_check(pool, instance)
-    to_end = pool.better is not None
-    result = Supervision(racers, pool.limits, folder=folder, seed=pool.seed, check=check, to_end=to_end).run()
-    if to_end:
-        result = run_blocking(rank_by_value(result, pool, instance.path, BLOCKING))
+    judge = make_judge(pool, instance.path, folder)
+    result = Supervision(
+        racers, pool.limits, folder=folder, seed=pool.seed, check=check, judge=judge, keep=_MAX_OUTPUT
+    ).run()
     finish = result.finishes[0]
     problem = _describe_problem(pool.arms[name], finish, pool.limits.seconds)
     if result.infrastructure:
@@ -141,9 +139,8 @@ def _describe_problem(arm: Arm, finish: Finish, seconds: float) -> str:
 
 def _quote_output(finish: Finish) -> str:
     """Quote the beginning of what it printed: of its standard error, or else of its standard output."""
-    for path in (finish.errors, finish.output):
-        text = read_beginning(path, 400).decode(errors="replace")
-        lines = [line for line in text.splitlines() if line.strip()]
+    for printed in (finish.errors, finish.output):
+        lines = [line for line in printed[:400].decode(errors="replace").splitlines() if line.strip()]
         if lines:
             return f"it printed {' / '.join(lines[:3])!r:.200}"
     return "it printed nothing"

@@ -16,7 +16,6 @@ from typing import Any, Self
 
 from preselect.clusters import connect
 from preselect.errors import InputError, PreselectError, RunError, StoppedError
-from preselect.race.event_loop import BLOCKING, run_blocking
 from preselect.race.instance_features import Instance, InstanceFeatures, measure_features
 from preselect.race.job import Job
 from preselect.race.pool import FeatureSource
@@ -45,7 +44,7 @@ class Cluster:
         self._lock = threading.Lock()
 
     def count_places(self, k: int) -> int:
-        """Count the races of k arms that can run at a time; an InputError if there is no worker."""
+        """Count the races of k arms that can run at a time; raise an InputError if there is no worker."""
         places = sum(self._list_places(k).values())
         if not places:
             raise InputError(f"the Dask cluster at {self.address!r} has no worker; start one with `dask worker`")
@@ -141,8 +140,7 @@ class Cluster:
 def _give_up(job: Job, seconds: float) -> SupervisionResult:
     """What is known of a race whose workers have died, one after the other."""
     reason, status = "the workers that ran it died", Status.INFRASTRUCTURE_ERROR
-    nowhere = Path("/nonexistent")
-    ends = tuple(Finish(arm, status, seconds, 0.0, None, None, reason, nowhere, nowhere) for arm in job.arms)
+    ends = tuple(Finish(arm, status, seconds, 0.0, None, None, reason, b"", b"") for arm in job.arms)
     return SupervisionResult(None, False, seconds, ends, "none", reason, b"")
 
 
@@ -163,8 +161,7 @@ def _race(job: Job) -> SupervisionResult:
             raise StoppedError("nobody wants the result of this race any longer")
 
     with tempfile.TemporaryDirectory(prefix="preselect-race-") as folder:
-        ended = job.prepare(Path(folder), stop_unless_wanted).run()
-        return run_blocking(job.judge(ended, BLOCKING))
+        return job.prepare(Path(folder), stop_unless_wanted).run()
 
 
 def _find_interest() -> Callable[[], bool]:

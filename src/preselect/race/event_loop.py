@@ -1,6 +1,6 @@
 """How a race waits: by blocking its thread, or in an event loop.
 
-A race is written once, as coroutines that await nothing but the methods of a `Waiter`. Those of `BLOCKING` never
+A race is written once, as coroutines that await only the methods of a `Waiter`. Those of `BLOCKING` never
 suspend, so `run_blocking` needs no event loop: a blocking race works in any thread, also below a running event loop,
 and Ctrl-C interrupts it at once. `asyncio.run` would hold an interrupt back until the thread that computes features is
 done.

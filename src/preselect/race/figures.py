@@ -80,6 +80,7 @@ def _draw_each(panel: Any, races: Sequence[PastRace], best: SingleArm) -> None:
         _scatter(panel, times, s=22, linewidths=1.1, **mark)
     _draw_failures(panel, best)
     panel.set_yscale("log")
+    panel.yaxis.set_major_formatter("{x:g}")
     label_axes(panel, "race", "seconds")
     panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
 

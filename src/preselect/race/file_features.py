@@ -43,7 +43,7 @@ _TEXT = [*range(32, 127), 9, 10, 13]
 
 
 def compute_file_features(path: Path) -> dict[str, float | None]:
-    """Compute the features of a file, by name; an InputError if it cannot be read.
+    """Compute the features of a file, by name; raise an InputError if it cannot be read.
 
     Parameters
     ----------

@@ -27,7 +27,6 @@ from preselect.race.file_features import FILE_FEATURES, compute_file_features
 from preselect.race.pool import FeatureSource
 from preselect.race.pool_values import fill
 from preselect.race.supervision import Limits, Racer, Status, Supervision
-from preselect.race.supervisor.files import read_beginning
 from preselect.sat import dimacs
 from preselect.sat import features as satzilla
 
@@ -184,11 +183,10 @@ def _run(command: Sequence[str], source: FeatureSource, name: str) -> tuple[int,
     )
     try:
         with tempfile.TemporaryDirectory(prefix="preselect-features-") as folder:
-            finish = Supervision([racer], limits, folder=Path(folder)).run().finishes[0]
-            output, errors = read_beginning(finish.output, _MAX_OUTPUT + 1), read_beginning(finish.errors, _MAX_ERRORS)
+            finish = Supervision([racer], limits, folder=Path(folder), keep=_MAX_OUTPUT + 1).run().finishes[0]
     except OSError as error:
         raise InputError(f"cannot run {name}: {error}") from None
-    if len(output) > _MAX_OUTPUT:
+    if len(finish.output) > _MAX_OUTPUT:
         raise InputError(f"{name} printed more than {_MAX_OUTPUT} bytes")
     problem = {
         Status.NOT_STARTED: f"cannot start {name}: {finish.detail}",
@@ -198,7 +196,8 @@ def _run(command: Sequence[str], source: FeatureSource, name: str) -> tuple[int,
     }.get(finish.status)
     if problem is not None:
         raise InputError(problem)
-    return -(finish.signal or 0) if finish.exit_code is None else finish.exit_code, output, errors
+    code = -(finish.signal or 0) if finish.exit_code is None else finish.exit_code
+    return code, finish.output, finish.errors[:_MAX_ERRORS]
 
 
 # --- a CSV file -------------------------------------------------------------------------------------------------------

@@ -10,12 +10,10 @@ import numpy as np
 
 from preselect.files import make_private_folder
 from preselect.race.answers import make_answer_check
-from preselect.race.event_loop import Waiter
 from preselect.race.instance_features import Instance
 from preselect.race.pool import Pool
-from preselect.race.result import SupervisionResult
 from preselect.race.supervision import Supervision, Watch
-from preselect.race.values import rank_by_value
+from preselect.race.values import make_judge
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ class Job:
     level : str, optional
         How processes are contained; by default in the best way that the machine allows.
     seconds : float, optional
-        When the race ends without a winner; by default at the limit of the pool. The arms are told that limit anyway.
+        When the race ends without a winner; by default at the limit of the pool, which arms are given in any case.
     nice : int, default 0
-        How far the racers step back for other processes, from 0 to 19.
+        The nice value of the racers, from 0 to 19: the higher, the more they yield to other processes.
     """
 
     pool: Pool
@@ -59,17 +57,11 @@ class Job:
             folder=folder,
             seed=int(seed),
             check=make_answer_check(pool, self.instance),
+            judge=make_judge(pool, self.instance.path, folder, level=self.level),
             watch=watch,
             level=self.level,
-            to_end=pool.better is not None,
             nice=self.nice,
         )
-
-    async def judge(self, ended: SupervisionResult, waiter: Waiter) -> SupervisionResult:
-        """Return how the race ended, by the values of the answers if the pool has such; their files are still there."""
-        if self.pool.better is None:
-            return ended
-        return await rank_by_value(ended, self.pool, self.instance.path, waiter, level=self.level)
 
 
 @contextmanager

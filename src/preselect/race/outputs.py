@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from preselect.errors import InputError
-from preselect.files import explain_writing, open_plain, replace_plain
-from preselect.race.supervisor.files import open_regular
+from preselect.files import explain_writing, open_plain, open_regular, replace_plain
 
 _REGISTER = ".preselect-outputs"
 

@@ -1,4 +1,4 @@
-"""Files that are no instances, even in a folder of instances: what a pool consists of, and what was written for it."""
+"""Files in a folder of instances that are not instances: those of the pool, and those written for it."""
 
 import os
 from collections.abc import Callable

@@ -26,7 +26,7 @@ An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a 
     # better = "smaller"             # number that a command prints, such as ["stat", "--format=%s", "{output}"]
 
     [learning]                       # after-races: arms that were not chosen run when the answer is out
-    budget = 0.5                     # at most half as much time of cores again as the races take; 0 by default
+    budget = 0.5                     # at most half as much core time again as the races take; 0 by default
     priority = 19                    # their nice value
     wait = false                     # whether the next instance of a list waits for them
 
@@ -52,7 +52,6 @@ from preselect.arguments import integer, number, one_of
 from preselect.errors import InputError
 from preselect.files import read_text
 from preselect.policies import registry
-from preselect.race.learning import Learning, read_learning
 from preselect.race.pool_values import (
     PLACEHOLDERS,
     Table,
@@ -71,6 +70,7 @@ from preselect.race.supervision import Limits, Racer
 
 _POOL_KEYS = ("k", "policy", "seed", "journal", "limits", "features", "success", "learning", "arms")
 _LIMIT_KEYS = ("seconds", "memory", "output")
+_LEARNING_KEYS = ("budget", "priority", "wait")
 _ARM_KEYS = ("command", "features", "environment", "success")
 _KEYS_OF_SOURCE = {"sat": ("clause_graph",), "file": (), "command": ("command",), "csv": ("file",), "none": ()}
 
@@ -102,6 +102,25 @@ class FeatureSource:
     file: Path | None = None
     seconds: float = 10.0
     memory: float | None = None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What after-races may cost.
+
+    Parameters
+    ----------
+    budget : float, default 0
+        How much core time they may take, as a share of what the races of a session take; 0 for no after-races.
+    priority : int, default 19
+        The nice value of their processes, from 0 to 19: the higher, the more they yield to others.
+    wait : bool, default False
+        Whether the next instance of a list waits until the after-race has ended.
+    """
+
+    budget: float = 0.0
+    priority: int = 19
+    wait: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,7 +267,8 @@ def _read_pool(path: Path, content: Table) -> Pool:
     features = _read_features(get_table(content, "features"), folder)
     success = read_pool_success(get_table(content, "success"), folder, is_for_sat=features.kind == "sat")
     arms = _read_arms(get_table(content, "arms"), success, folder)
-    policy = read_string(content.get("policy", registry.RACING), "policy")
+    default = registry.RACING if success.better is None else registry.COMPARING
+    policy = read_string(content.get("policy", default), "policy")
     registry.parse(policy)
     limits = _read_limits(get_table(content, "limits"))
     return Pool(
@@ -260,13 +280,29 @@ def _read_pool(path: Path, content: Table) -> Pool:
         journal=folder / read_string(content.get("journal", path.with_suffix(".journal").name), "journal"),
         limits=limits,
         features=replace(features, memory=limits.memory),
-        learning=read_learning(get_table(content, "learning")),
+        learning=_read_learning(get_table(content, "learning")),
     )
 
 
 def _read_limits(table: Table) -> Limits:
     check_keys(table, "limits.", _LIMIT_KEYS)
     return Limits(**{key: read_positive(value, f"limits.{key}") for key, value in table.items()})
+
+
+def _read_learning(table: Table) -> Learning:
+    """Read the table `[learning]`."""
+    check_keys(table, "learning.", _LEARNING_KEYS)
+    budget = table.get("budget", Learning.budget)
+    if isinstance(budget, bool):
+        raise InputError(f"learning.budget is {budget}; use a number of at least 0")
+    priority = read_integer(table.get("priority", Learning.priority), "learning.priority", 0)
+    if priority > 19:
+        raise InputError(f"learning.priority is {priority}; use an integer from 0 to 19")
+    return Learning(
+        number(budget, "learning.budget", least=0.0),
+        priority,
+        read_boolean(table.get("wait", Learning.wait), "learning.wait"),
+    )
 
 
 def _read_features(table: Table, folder: Path) -> FeatureSource:

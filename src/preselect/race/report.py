@@ -62,7 +62,7 @@ class _History:
         return f"Races of {self.path.name}"
 
     def is_described_by(self, page: bytes) -> bool:
-        """Whether a page, given by its beginning, is about this journal; older pages have nothing but a title."""
+        """Whether a page, given by its beginning, is about this journal; older pages have only a title."""
         if _ID not in page:
             return f"<title>{escape(self.title)}</title>".encode(errors="backslashreplace") in page
         return _ID + f'content="{self.id}"'.encode() in page
@@ -216,7 +216,7 @@ def _longest_rows(summary: RaceSummary, best: SingleArm | None) -> list[list[str
         [
             race.round.label or "–",
             _format_seconds(race.seconds),
-            " and ".join(race.round.leaders) or race.round.kind or "–",
+            " and ".join(race.round.leaders) or ("nobody" if race.round.kind == NO_WINNER else race.round.kind or "–"),
             *([_format_known(race.known_time(best.arm))] if best else []),
         ]
         for race in sorted(timed, key=lambda race: -(race.seconds or 0.0))[:_LONGEST]

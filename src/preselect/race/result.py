@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from preselect.outcomes import NoWinner, Void
 from preselect.race.supervisor.racer import Status
 from preselect.store.events import NO_WINNER, RANKING, WINNER
 from preselect.store.rounds import Round
@@ -34,8 +35,8 @@ class Finish(NamedTuple):
         The signal that ended it.
     detail : str
         More about the status; may be empty.
-    output, errors : Path
-        Where its standard output and standard error are, until the next race overwrites them.
+    output, errors : bytes
+        The beginning of what it printed to standard output and standard error, at least 1000 bytes.
     value : float or None, default None
         How good its answer is, in a race by value.
     """
@@ -47,8 +48,8 @@ class Finish(NamedTuple):
     exit_code: int | None
     signal: int | None
     detail: str
-    output: Path
-    errors: Path
+    output: bytes
+    errors: bytes
     value: float | None = None
 
 
@@ -97,7 +98,7 @@ class SupervisionResult:
 
     @property
     def void(self) -> str | None:
-        """Why nothing can be learnt, if something other than the racers failed."""
+        """Why nothing can be learnt, if something other than the racers failed; else None."""
         failed = [f"{finish.name}: {finish.detail}" for finish in self.finishes if finish.status in Status.NOT_RACED]
         return self.infrastructure or "; ".join(failed) or None
 
@@ -180,6 +181,18 @@ class RaceResult(SupervisionResult):
         }
 
 
+def describe_outcome(result: RaceResult, limit: float) -> dict[str, Any]:
+    """Return the arguments with which `Learner.learn` learns from a race with this time limit."""
+    details, after = result.to_details(limit), result.seconds / limit
+    if result.void is not None:
+        return {"details": details, "outcome": Void()}
+    if result.better is not None:
+        return {"details": details, **({"ranking": result.ranking} if result.winner else {"outcome": NoWinner()})}
+    if result.winner is None:
+        return {"details": details, "outcome": NoWinner(after)}
+    return {"details": details, "winner": result.winner, "after": after}
+
+
 def rank(values: Mapping[str, float], better: str | None) -> list[list[str]]:
     """Rank arms by their values, best first; equal values are together, in their order.
 
@@ -199,7 +212,7 @@ class _PastAfterRace(NamedTuple):
 
     @classmethod
     def from_details(cls, details: Any) -> Self:
-        """Read what `Findings.to_details` wrote; 0 for what it does not say."""
+        """Read what `to_details` of an after-race wrote; 0 for what it does not say."""
         found = _as_mapping(details)
         seconds, used = (_as_seconds(found.get(name)) or 0.0 for name in ("seconds", "used"))
         return cls(seconds, len(_as_mapping(found.get("arms"))), used)

@@ -29,10 +29,9 @@ from preselect.race.instance_features import (
 from preselect.race.job import Job, own_folder
 from preselect.race.pool import Pool, read_pool
 from preselect.race.pool_journal import describe, make_preselector, update_journal
-from preselect.race.result import RaceResult, SupervisionResult
+from preselect.race.result import RaceResult, SupervisionResult, describe_outcome
 from preselect.race.starts import ROUNDS, Starts
 from preselect.race.supervision import Supervision, Watch
-from preselect.race.telling import add_findings, describe_outcome
 from preselect.store import Entry, Learner, read_rounds
 
 _Run = Callable[[Job], Awaitable[SupervisionResult]]
@@ -77,7 +76,7 @@ class RaceSession:
         self._running: set[Supervision] = set()
         self._is_stopped = False
         self._budget = Budget(self.pool.learning.budget)
-        self._after_races: dict[AfterRace, Entry] = {}  # those whose outcome has not been told
+        self._after_races: dict[AfterRace, Entry] = {}  # those whose outcome has not been learnt
         self._ending: list[AfterRace] = []  # those that were stopped
         self._starts = Starts(self.pool, elsewhere=cluster is not None)
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
@@ -186,10 +185,11 @@ class RaceSession:
 
     def _race_here(self, watch: Watch | None, waiter: Waiter) -> _Run:
         async def run(job: Job) -> SupervisionResult:
-            with own_folder(self._folder, str(job.number)) as folder:
-                with self._register(job.prepare(folder, watch)) as supervision:
-                    ended = await supervision.run_in(waiter)
-                return await job.judge(ended, waiter)
+            with (
+                own_folder(self._folder, str(job.number)) as folder,
+                self._register(job.prepare(folder, watch)) as supervision,
+            ):
+                return await supervision.run_in(waiter)
 
         return run
 
@@ -250,10 +250,10 @@ class RaceSession:
             self._starts.note_race(result.finishes, None if result.void else seconds)
             arms = self._choose_for_after_race(entry, job, result)
             if not arms:
-                self._tell(entry, **describe_outcome(result, self.pool))
+                self._tell(entry, **describe_outcome(result, self.pool.limits.seconds))
                 return
             assert self._learner is not None
-            self._learner.note(entry, **describe_outcome(result, self.pool))
+            self._learner.note(entry, **describe_outcome(result, self.pool.limits.seconds))
             after_race = AfterRace(job, result, arms, self._folder, self._conclude)
             self._budget.left -= after_race.reserved
             self._after_races[after_race] = entry
@@ -293,8 +293,8 @@ class RaceSession:
                 return
             found = after_race.read_findings()
             self._budget.left += after_race.reserved - found.used
-            told = describe_outcome(after_race.result, self.pool)
-            self._tell(entry, **add_findings(told, found, self.pool.limits.seconds))
+            limit = self.pool.limits.seconds
+            self._tell(entry, **found.add_to(describe_outcome(after_race.result, limit), limit))
 
     def _tell(self, entry: Entry, **outcome: Any) -> None:
         with self._lock:

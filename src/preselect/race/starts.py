@@ -95,7 +95,7 @@ class Starts:
         return known.get(what) if known.get("program") == _identify(arm) else None
 
     def list_eligible(self, k: int) -> list[str]:
-        """List the arms to choose from; a PreselectError if there are fewer than k."""
+        """List the arms to choose from; raise a PreselectError if there are fewer than k."""
         errors = self.find_errors()
         able = [name for name in self.pool.arms if name not in errors]
         if len(able) < k:

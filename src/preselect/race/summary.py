@@ -92,7 +92,7 @@ class AfterRaceTotals(NamedTuple):
     used : float
         Time of cores that they took, in seconds.
     share : float
-        The same as a share of the time of cores that all races took.
+        The same as a share of the core time of all races.
     faster : int
         Races in which an arm that was not chosen would have been faster, or the only one to answer.
     """

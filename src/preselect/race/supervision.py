@@ -5,24 +5,27 @@ events and checks answers. However the client ends, the supervisor's standard in
 supervisor ends the race.
 """
 
+import os
 import random
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from preselect.arguments import integer, number
 from preselect.errors import InputError, StoppedError
+from preselect.files import make_private_folder
 from preselect.race.event_loop import BLOCKING, EVENT_LOOP, Waiter, run_blocking
 from preselect.race.result import Finish, Standing, SupervisionResult
 from preselect.race.supervisor.children import MEGABYTE
-from preselect.race.supervisor.files import read_beginning
+from preselect.race.supervisor.files import Output
 from preselect.race.supervisor.racer import NAMESPACE, SUBREAPER, Limits, Racer, Status
 from preselect.race.supervisor_process import SupervisorProcess
 
-__all__ = ["LEVELS", "AnswerCheck", "Limits", "Racer", "Status", "Supervision", "Watch"]
+__all__ = ["LEVELS", "AnswerCheck", "Judge", "Limits", "Racer", "Status", "Supervision", "Watch"]
 
 LEVELS = (NAMESPACE, SUBREAPER)
 
@@ -30,6 +33,15 @@ _TICK_SECONDS = 0.25
 
 AnswerCheck = Callable[[Racer, bytes, int], str | None]
 Watch = Callable[[list[Standing]], object]
+Judge = Callable[[SupervisionResult, Sequence[Output], Waiter], Awaitable[SupervisionResult]]
+
+
+class _Files(NamedTuple):
+    """What programs print: the supervisor its errors, the racers, in their order, outputs and errors."""
+
+    of_supervisor: Output
+    outputs: list[Output]
+    errors: list[Output]
 
 
 class Supervision:
@@ -42,20 +54,26 @@ class Supervision:
     limits : Limits
         Time, memory and output that they may use.
     folder : Path
-        Where outputs are written: 0.out, 0.err, 1.out, ... in the order of the racers.
+        Where files are made: outputs, which have no name, and copies of them for verifiers.
     seed : int, default 0
         Determines the order of starting, and ties between racers that took the same CPU time.
     check : callable, optional
         Called with a racer that has answered and has no verifier, its output and its exit code; returns what is wrong
         with the answer, or None. By default every answer is right.
+    judge : callable, optional
+        Called when all racers have run to their end, with the result, their open outputs and what it may wait by;
+        returns the result that counts.
     watch : callable, optional
         Called with the list of standings at every event and four times a second.
     level : str, optional
         One of LEVELS; by default the best one that this machine allows.
     to_end : bool, default False
-        Whether all racers run to their end or to the time limit; then nobody wins, and no answer is verified.
+        Whether all racers run to their end or to the time limit; then nobody wins, and no answer is verified. So it is
+        if there is a judge.
     nice : int, default 0
-        How far the racers step back for other processes, from 0 to 19.
+        The nice value of the racers, from 0 to 19: the higher, the more they yield to other processes.
+    keep : int, default 1000
+        How many bytes of each racer's output and errors the result keeps, besides the output of the winner.
     """
 
     def __init__(
@@ -66,17 +84,20 @@ class Supervision:
         folder: Path,
         seed: int = 0,
         check: AnswerCheck | None = None,
+        judge: Judge | None = None,
         watch: Watch | None = None,
         level: str | None = None,
         to_end: bool = False,
         nice: int = 0,
+        keep: int = 1000,
     ) -> None:
         self.racers = _check_racers(racers)
         self.limits = _check_limits(limits)
         if level is not None and level not in LEVELS:
             raise InputError(f"unknown level {level!r:.80}; use {' or '.join(map(repr, LEVELS))}, or leave it out")
-        self.seed, self.level, self.to_end, self.nice = integer(seed, "seed", 0), level, to_end, nice
-        self.check, self.watch = check, watch
+        self.seed, self.level, self.nice, self.keep = integer(seed, "seed", 0), level, nice, keep
+        self.check, self.judge, self.watch = check, judge, watch
+        self.to_end = to_end or judge is not None
         self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
         self._checked: dict[int, bytes] = {}  # by position: the output that was checked, whatever has become of it
@@ -100,15 +121,21 @@ class Supervision:
 
     async def run_in(self, waiter: Waiter) -> SupervisionResult:
         """Run the race; `waiter` decides whether to block the thread or to use its event loop."""
-        process = SupervisorProcess(self.folder, self.token)
-        progress = _Progress(self.racers, self.folder, process)
+        with _open_files(self.folder, len(self.racers)) as files:
+            ended = await self._race(files, waiter)
+            return ended if self.judge is None else await self.judge(ended, files.outputs, waiter)
+
+    async def _race(self, files: _Files, waiter: Waiter) -> SupervisionResult:
+        process = SupervisorProcess(files.of_supervisor, self.token)
+        progress = _Progress(self.racers, files, process)
         try:
-            process.start(self._specify())
+            self._start(process, files)
             self._process = process
             if self._is_stopped:  # before there was a process
                 self.stop()
             while not progress.is_over:
                 for position in progress.receive(await waiter.read(process.events, _TICK_SECONDS)):
+                    self._checked = {position: self._read_output(files, position)}
                     error = await waiter.call(self._check_answer, position, progress.exit_codes[position])
                     process.send({"verdict": [position, error is None, str(error)]})
                 if self.watch:
@@ -118,7 +145,15 @@ class Supervision:
             await waiter.finish(process.close)
         if self._is_stopped and progress.done is None:
             raise StoppedError("the race was stopped")
-        return progress.get_result(self._read_output)
+        return progress.get_result(lambda position: self._read_output(files, position), self.keep)
+
+    def _start(self, process: SupervisorProcess, files: _Files) -> None:
+        """Start the supervisor with the open files; from then on only the racers write to them."""
+        pairs = zip(files.outputs, files.errors, strict=True)
+        outputs = [(output.writing, output.reading, errors.writing) for output, errors in pairs]
+        process.start({**self._specify(), "outputs": outputs}, [one for both in outputs for one in both])
+        for output in (files.of_supervisor, *files.outputs, *files.errors):
+            output.close_writing()
 
     def _specify(self) -> dict[str, Any]:
         draw = random.Random(self.seed)
@@ -137,21 +172,20 @@ class Supervision:
 
     def _check_answer(self, position: int, exit_code: int) -> str | None:
         assert self.check is not None  # otherwise the supervisor does not ask
-        self._checked = {position: self._read_output(position)}
         return self.check(self.racers[position], self._checked[position], exit_code)
 
-    def _read_output(self, position: int) -> bytes:
-        """Read what a racer has printed, once: what was checked is what counts. Empty if it has replaced the file."""
+    def _read_output(self, files: _Files, position: int) -> bytes:
+        """Read what a racer has printed, once: what was checked is what counts."""
         if position in self._checked:
             return self._checked[position]
-        return read_beginning(self.folder / f"{position}.out", self.limits.output * MEGABYTE)
+        return files.outputs[position].read(self.limits.output * MEGABYTE)
 
 
 class _Progress:
     """What is known about a race from the supervisor's events."""
 
-    def __init__(self, racers: Sequence[Racer], folder: Path, process: SupervisorProcess) -> None:
-        self.racers, self.folder, self.process = racers, folder, process
+    def __init__(self, racers: Sequence[Racer], files: _Files, process: SupervisorProcess) -> None:
+        self.racers, self.files, self.process = racers, files, process
         self.is_over = False
         self.level = "none"
         self.start_time: float | None = None
@@ -211,8 +245,11 @@ class _Progress:
     def _get_elapsed(self) -> float:
         return 0.0 if self.start_time is None else time.monotonic() - self.start_time
 
-    def get_result(self, read_output: Callable[[int], bytes]) -> SupervisionResult:
-        """Return how the race ended; `read_output` reads what the racer at a position printed."""
+    def get_result(self, read_output: Callable[[int], bytes], keep: int) -> SupervisionResult:
+        """Return how the race ended, with so many bytes of what each racer printed.
+
+        `read_output` reads all that the racer at a position printed.
+        """
         if self.unavailable is not None:
             raise InputError(f"this machine does not allow a {NAMESPACE}: {self.unavailable}; leave level out")
         done = self.done or {"winner": None, "tie": False, "seconds": self._get_elapsed(),
@@ -221,7 +258,7 @@ class _Progress:
             winner=None if done["winner"] is None else self.racers[done["winner"]].name,
             tie=done["tie"],
             seconds=done["seconds"],
-            finishes=tuple(self._get_finish(position) for position in range(len(self.racers))),
+            finishes=tuple(self._get_finish(position, keep) for position in range(len(self.racers))),
             level=self.level,
             infrastructure=done["infrastructure"],
             output=b"" if done["winner"] is None else read_output(done["winner"]),
@@ -231,7 +268,7 @@ class _Progress:
         line = self.process.read_last_error()
         return (self.failure or "the supervisor died") + (f": {line:.300}" if line else "")
 
-    def _get_finish(self, position: int) -> Finish:
+    def _get_finish(self, position: int, keep: int) -> Finish:
         report = self.reports.get(position) or self._report_failure(position)
         return Finish(
             name=self.racers[position].name,
@@ -241,13 +278,37 @@ class _Progress:
             exit_code=report["exit_code"],
             signal=report["signal"],
             detail=report["detail"],
-            output=self.folder / f"{position}.out",
-            errors=self.folder / f"{position}.err",
+            output=self.files.outputs[position].read(keep),
+            errors=self.files.errors[position].read(keep),
         )
 
     def _report_failure(self, position: int) -> dict[str, Any]:
         return {"status": Status.INFRASTRUCTURE_ERROR, "seconds": self._get_seconds(position), "cpu_seconds": 0.0,
                 "exit_code": None, "signal": None, "detail": self._explain_failure()}  # fmt: skip
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _open_files(folder: Path, racers: int) -> Iterator[_Files]:
+    """Open files for what the supervisor and so many racers print; an InputError if the folder has no room for them."""
+    with ExitStack() as stack:
+        _occupy_standard_descriptors(stack)
+        try:
+            make_private_folder(folder)
+            found = [stack.enter_context(closing(Output.create(str(folder)))) for _ in range(1 + 2 * racers)]
+        except OSError as error:
+            raise InputError(f"cannot write the race's files to {folder}: {error.strerror}") from None
+        yield _Files(found[0], found[1 : 1 + racers], found[1 + racers :])
+
+
+def _occupy_standard_descriptors(stack: ExitStack) -> None:
+    """Open something as 0 to 2 if the caller has closed them: those of the supervisor are not for files of the race."""
+    descriptor = -1
+    while descriptor <= 2:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        stack.callback(os.close, descriptor)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

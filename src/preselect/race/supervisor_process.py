@@ -8,15 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from preselect.errors import InputError
-from preselect.files import make_private_folder
 from preselect.race import supervisor
 from preselect.race.supervisor.children import KILLING_SECONDS
-from preselect.race.supervisor.files import create, open_folder, read_beginning
+from preselect.race.supervisor.files import Output
 from preselect.race.supervisor.labels import Labels
 from preselect.race.supervisor.messages import EVENTS, ORDERS, Receiver, Sender, to_line
 from preselect.race.supervisor.processes import kill_labelled
@@ -31,41 +30,29 @@ _PARENT_FOLDER = str(Path(supervisor.__file__).parents[1])
 
 
 class SupervisorProcess:
-    """The supervisor of one race, whose processes are marked with a token."""
+    """The supervisor of one race, whose processes are marked with a token; `errors` is for what it complains about."""
 
-    def __init__(self, folder: Path, token: str) -> None:
+    def __init__(self, errors: Output, token: str) -> None:
         self.labels, self.key = Labels(token), secrets.token_bytes(32)
         self.sender, self.receiver = Sender(self.key, ORDERS), Receiver(self.key, EVENTS)
         self.lock = threading.Lock()
-        self.errors = folder / "supervisor.err"
+        self.errors = errors
         self.process: subprocess.Popen[bytes] | None = None
         self.deadline = math.inf
         self.is_hopeless = self.has_ended = False
 
-    def start(self, specification: dict[str, Any]) -> None:
-        """Start the process and send it the specification of the race."""
-        with self._open_errors() as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-E", "-c", _START, _PARENT_FOLDER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+    def start(self, specification: dict[str, Any], descriptors: Sequence[int]) -> None:
+        """Start the process, which inherits the descriptors, and send it the specification of the race."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-E", "-c", _START, _PARENT_FOLDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors.writing,
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
         self.deadline = time.monotonic() + specification["limits"]["seconds"] + _PATIENCE_SECONDS
         self._write(to_line({**specification, "key": self.key}))
-
-    def _open_errors(self) -> BinaryIO:
-        path = self.errors.parent
-        try:
-            make_private_folder(path)
-            folder = open_folder(str(path))
-            try:
-                return open(create(folder, self.errors.name), "wb")
-            finally:
-                os.close(folder)
-        except OSError as error:
-            raise InputError(f"cannot write the race's files to {path}: {error.strerror}") from None
 
     @property
     def events(self) -> int:
@@ -101,7 +88,7 @@ class SupervisorProcess:
 
     def read_last_error(self) -> str:
         """Read the last line of its standard error; an empty string if there is none."""
-        lines = read_beginning(self.errors, _MOST_ERRORS).decode(errors="replace").strip().splitlines()
+        lines = self.errors.read(_MOST_ERRORS).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
     def close(self) -> None:

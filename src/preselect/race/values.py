@@ -8,7 +8,9 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from os import fspath
 from pathlib import Path
 
@@ -16,9 +18,9 @@ from preselect.race.event_loop import Waiter
 from preselect.race.pool import Pool
 from preselect.race.pool_values import fill
 from preselect.race.result import Finish, SupervisionResult, rank
-from preselect.race.supervision import Limits, Racer, Status, Supervision
+from preselect.race.supervision import Judge, Limits, Racer, Status, Supervision
 from preselect.race.supervisor.children import MEGABYTE
-from preselect.race.supervisor.files import is_regular, read_beginning
+from preselect.race.supervisor.files import Copy, Output
 
 _MIN_SECONDS = 10.0  # for verifiers and value commands, even if the time limit of the race is shorter
 _MAX_CHARACTERS = 400  # of a number
@@ -36,75 +38,91 @@ if found is not None and found[1] is not None:
 """
 
 
-async def rank_by_value(
-    ended: SupervisionResult, pool: Pool, instance: Path, waiter: Waiter, *, level: str | None = None
+def make_judge(pool: Pool, instance: Path, folder: Path, *, level: str | None = None) -> Judge | None:
+    """Return what ranks the racers of a race on an instance by their values; None if the pool has no values."""
+    return None if pool.better is None else partial(_rank_by_value, _Judge(pool, instance, folder, level))
+
+
+async def _rank_by_value(
+    judge: "_Judge", ended: SupervisionResult, outputs: Sequence[Output], waiter: Waiter
 ) -> SupervisionResult:
-    """Return how a race that all racers ran to their end has ended, by the values of their answers."""
-    judge = _Judge(pool, instance, waiter, level)
-    finishes = await judge.find_values(await judge.verify(list(map(_require_output, ended.finishes))))
-    return _rank(replace(ended, finishes=tuple(finishes)), pool)
+    """Return the result of a race in which all racers ran to the end, by the values of their answers."""
+    with ExitStack() as stack:
+        finishes = judge.copy(ended.finishes, outputs, stack)
+        finishes = await judge.find_values(await judge.verify(finishes, waiter), waiter)
+    return _rank(replace(ended, finishes=tuple(finishes)), outputs, judge.pool)
 
 
 class _Judge:
     """Asks the verifiers and the value commands of a pool about answers on one instance."""
 
-    def __init__(self, pool: Pool, instance: Path, waiter: Waiter, level: str | None) -> None:
-        self.pool, self.instance, self.waiter, self.level = pool, instance, waiter, level
+    def __init__(self, pool: Pool, instance: Path, folder: Path, level: str | None) -> None:
+        self.pool, self.instance, self.folder, self.level = pool, instance, folder, level
+        self.copies: dict[str, Copy] = {}
 
-    async def verify(self, finishes: list[Finish]) -> list[Finish]:
+    def copy(self, finishes: Sequence[Finish], outputs: Sequence[Output], stack: ExitStack) -> list[Finish]:
+        """Make copies of the answers, which end with the stack; return the finishes, marked if that was impossible."""
+        return [self._copy(finish, output, stack) for finish, output in zip(finishes, outputs, strict=True)]
+
+    def _copy(self, finish: Finish, output: Output, stack: ExitStack) -> Finish:
+        if not self._has_answer(finish):
+            return finish
+        try:
+            self.copies[finish.name] = stack.enter_context(closing(Copy(output, str(self.folder))))
+        except OSError as error:
+            return _void(finish, f"its output could not be copied: {error.strerror}")
+        return finish
+
+    async def verify(self, finishes: list[Finish], waiter: Waiter) -> list[Finish]:
         """Return the finishes, those with a wrong answer marked."""
         commands = {}
         for finish in filter(self._has_answer, finishes):
             verifier = self.pool.arms[finish.name].success.verifier
             if isinstance(verifier, tuple):
-                commands[finish.name] = self._fill(verifier, finish.output)
-        asked = await self._ask("verifier", commands, finishes)
-        return [_accept_verdict(finish, asked.get(finish.name)) for finish in finishes]
+                commands[finish.name] = self._fill(verifier, self.copies[finish.name].path)
+        asked = await self._ask(commands, waiter)
+        return [self._require_copy(finish) or _accept_verdict(finish, asked.get(finish.name)) for finish in finishes]
 
-    async def find_values(self, finishes: list[Finish]) -> list[Finish]:
+    async def find_values(self, finishes: list[Finish], waiter: Waiter) -> list[Finish]:
         """Return the finishes with their values; an answer without a value is none."""
         commands = {}
         for finish in filter(self._has_answer, finishes):
             value = self.pool.arms[finish.name].success.value
             assert value is not None
-            filled = _match(value, finish.output) if isinstance(value, str) else self._fill(value, finish.output)
-            commands[finish.name] = filled
-        asked = await self._ask("value", commands, finishes)
-        return [_accept_value(finish, asked.get(finish.name)) for finish in finishes]
+            path = self.copies[finish.name].path
+            commands[finish.name] = _match(value, path) if isinstance(value, str) else self._fill(value, path)
+        asked = await self._ask(commands, waiter)
+        return [self._require_copy(finish) or _accept_value(finish, asked.get(finish.name)) for finish in finishes]
+
+    def _require_copy(self, finish: Finish) -> Finish | None:
+        """Return that there is no judgement if another process has taken the copy of an answer; None otherwise."""
+        if not self._has_answer(finish) or self.copies[finish.name].is_there:
+            return None
+        return _void(finish, "the copy of its output was removed or replaced")
 
     def _has_answer(self, finish: Finish) -> bool:
         is_stopped = finish.status == Status.TIMEOUT and self.pool.arms[finish.name].success.unfinished
         return finish.status == Status.FINISHED or is_stopped
 
-    def _fill(self, command: Sequence[str], output: Path) -> tuple[str, ...]:
+    def _fill(self, command: Sequence[str], output: str) -> tuple[str, ...]:
         timeout = str(math.ceil(self.pool.limits.seconds))
-        values = {"seed": str(self.pool.seed), "timeout": timeout, "output": str(output)}
+        values = {"seed": str(self.pool.seed), "timeout": timeout, "output": output}
         return fill(command, {**values, "instance": fspath(self.instance.absolute())})
 
-    async def _ask(
-        self, what: str, commands: Mapping[str, Sequence[str]], finishes: Sequence[Finish]
-    ) -> dict[str, Finish]:
+    async def _ask(self, commands: Mapping[str, Sequence[str]], waiter: Waiter) -> dict[str, Finish]:
         """Run commands about the answers of arms; return by arm how they ended."""
         if not commands:
             return {}
         racers = [Racer(name, command, self.pool.arms[name].environment, (0,)) for name, command in commands.items()]
         limits = self.pool.limits
         limits = Limits(max(limits.seconds, _MIN_SECONDS), limits.memory, limits.output)
-        folder = finishes[0].output.parent / what
-        asked = await Supervision(racers, limits, folder=folder, level=self.level, to_end=True).run_in(self.waiter)
+        asked = await Supervision(racers, limits, folder=self.folder, level=self.level, to_end=True).run_in(waiter)
         return {finish.name: finish for finish in asked.finishes}
 
 
-def _require_output(finish: Finish) -> Finish:
-    """Return that there is no answer if the racer has removed its output file, or replaced it by a pipe or a link."""
-    if is_regular(finish.output) or finish.status not in (Status.FINISHED, Status.TIMEOUT):
-        return finish
-    return finish._replace(status=Status.NO_ANSWER, detail="its output file was removed or replaced")
-
-
-def _match(pattern: str, output: Path) -> tuple[str, ...]:
+def _match(pattern: str, output: str) -> tuple[str, ...]:
     """Return the command that prints the last match of a pattern."""
-    return (sys.executable, "-I", "-S", "-c", _SCRIPT, pattern, str(output))
+    return (sys.executable, "-I", "-S", "-c", _SCRIPT, pattern, output)
 
 
 def _accept_verdict(finish: Finish, verdict: Finish | None) -> Finish:
@@ -126,7 +144,7 @@ def _accept_value(finish: Finish, said: Finish | None) -> Finish:
     if said.status != Status.FINISHED:
         return _blame(finish, "value command", said)
     try:
-        value = _parse(_read(said.output).strip())
+        value = _parse(_decode(said.output).strip())
     except ValueError as error:
         return _refuse(finish, str(error))
     detail = "stopped at the time limit" if finish.status == Status.TIMEOUT else ""
@@ -156,20 +174,23 @@ def _refuse(finish: Finish, reason: str) -> Finish:
 
 def _blame(finish: Finish, what: str, asked: Finish) -> Finish:
     """Return that what was asked about an answer failed, which is not the racer's fault."""
-    why = f"the {what} failed: {asked.status}{asked.detail and ', '}{asked.detail}"
-    return finish._replace(status=Status.INFRASTRUCTURE_ERROR, detail=why)
+    return _void(finish, f"the {what} failed: {asked.status}{asked.detail and ', '}{asked.detail}")
 
 
-def _read(path: Path) -> str:
-    return read_beginning(path, _MAX_CHARACTERS).decode(errors="replace")
+def _void(finish: Finish, reason: str) -> Finish:
+    return finish._replace(status=Status.INFRASTRUCTURE_ERROR, detail=reason)
 
 
-def _read_line(path: Path) -> str:
-    lines = [line for line in _read(path).splitlines() if line.strip()]
+def _decode(printed: bytes) -> str:
+    return printed[:_MAX_CHARACTERS].decode(errors="replace")
+
+
+def _read_line(printed: bytes) -> str:
+    lines = [line for line in _decode(printed).splitlines() if line.strip()]
     return lines[-1].strip()[:200] if lines else ""
 
 
-def _rank(ended: SupervisionResult, pool: Pool) -> SupervisionResult:
+def _rank(ended: SupervisionResult, outputs: Sequence[Output], pool: Pool) -> SupervisionResult:
     """Return the race with its winner: of those with the best value, the one that took the least CPU time."""
     ranking = rank({one.name: one.value for one in ended.finishes if one.value is not None}, pool.better)
     best = [one for one in ended.finishes if ranking and one.name in ranking[0]]
@@ -182,7 +203,7 @@ def _rank(ended: SupervisionResult, pool: Pool) -> SupervisionResult:
     return replace(
         ended,
         winner=first and first.name,
-        output=b"" if first is None else read_beginning(first.output, pool.limits.output * MEGABYTE),
+        output=b"" if first is None else outputs[ended.finishes.index(first)].read(pool.limits.output * MEGABYTE),
         tie=len(best) > 1,
         finishes=finishes,
         infrastructure=ended.infrastructure or "; ".join(failed) or None,

@@ -101,7 +101,7 @@ def measure_runtimes(
     cutoff : float
         Seconds of processor time after which a run is stopped.
     seed : int, default 0
-        Steps depend on the seed, the name of the instance and the number of the parametrization alone.
+        Steps depend only on the seed, the name of the instance and the number of the parametrization.
     workers : int, default -1
         The number of processes; -1 means one per core.
     report : callable, optional

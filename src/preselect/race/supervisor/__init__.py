@@ -9,7 +9,7 @@ package alone on its path, which is why the modules import each other relatively
 | messages    | how messages between the client and the supervisor are encoded                       |
 | system      | system calls that Python does not offer                                              |
 | labels      | marks and limits by which the processes of a race are known                           |
-| files       | the files of a race, made anew and read only if they are regular                     |
+| files       | what programs print, in files without a name, and copies of it that have one         |
 | processes   | processes as /proc shows them                                                        |
 | children    | all processes of a race: how they start, which racer each belongs to, exits, killing |
 | racer       | what a race is given, racers and limits, and the statuses of racers                  |

@@ -8,7 +8,6 @@ import resource
 import select
 import time
 
-from .files import create, open_folder
 from .labels import VERIFIER, Labels
 from .processes import Process, find_descendants, list_pids, read_process
 from .system import die_with_parent, give_up_privileges, reset_signals
@@ -59,23 +58,14 @@ class Gate:
 class Launcher:
     """Starts commands, each in its own session, with its output in files of limited size."""
 
-    def __init__(self, path: str, max_megabytes: float, labels: Labels) -> None:
-        self.pid = os.getpid()
-        self.path, self.folder, self.labels = path, open_folder(path), labels
+    def __init__(self, max_megabytes: float, labels: Labels) -> None:
+        self.pid, self.labels = os.getpid(), labels
         self.max_bytes = _cap_at_hard_limit(int(max_megabytes * MEGABYTE))
         self.null = os.open(os.devnull, os.O_RDONLY)
         self.errors_in, self.errors_out = os.pipe()
         os.set_blocking(self.errors_in, False)
         self.start_errors: dict[int, str] = {}
-        self.nice = 0  # how far processes step back for others
-
-    def get_path(self, name: str) -> str:
-        """Return the path of a file of the race."""
-        return os.path.join(self.path, name)
-
-    def create(self, name: str) -> int:
-        """Create an empty file of the race and return its descriptor."""
-        return create(self.folder, name)
+        self.nice = 0  # the nice value of the processes
 
     def launch(
         self,
@@ -85,7 +75,7 @@ class Launcher:
         files: tuple[int, int],
         gate: Gate | None = None,
     ) -> int:
-        """Fork a process that executes the command with `files`, which are closed here, as its output and errors."""
+        """Fork a process that executes the command with `files` as its output and errors."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -97,8 +87,6 @@ class Launcher:
                 os.write(self.errors_out, f"{number} {reason.hex()}\n".encode())
             finally:
                 os._exit(127)
-        for descriptor in files:
-            os.close(descriptor)
         return pid
 
     def _set_up(self, number: int, files: tuple[int, int]) -> None:

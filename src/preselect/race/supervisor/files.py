@@ -1,61 +1,107 @@
-"""The files of a race, in a folder in which others may have prepared something.
+"""The files of a race, in a folder in which racers may remove, replace or prepare whatever they like.
 
-A name that is a link leads elsewhere, a pipe blocks whoever opens it, and a device has no end. So files are made anew,
-and only regular ones are read.
+So what programs print goes into files that have no name, through descriptors that are open before any racer starts.
+A program that needs a name gets a copy, and what it says counts only if the copy is still there.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from typing import Self
 
 
-def open_folder(path: str) -> int:
-    """Open a folder, but not through a link."""
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+class Output:
+    """What a program prints: a file without a name, open for the program to write and for others to read.
+
+    The descriptors do not share anything but the file, since a program can change how its own one works.
+    """
+
+    def __init__(self, writing: int, reading: int) -> None:
+        self.writing, self.reading = writing, reading
+
+    @classmethod
+    def create(cls, folder: str) -> Self:
+        """Create an empty one on the disk of a folder."""
+        writing, path = _create(folder)
+        try:
+            reading = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY)
+            _remove(path)
+        except BaseException:
+            os.close(writing)
+            raise
+        return cls(writing, reading)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were printed."""
+        return os.fstat(self.reading).st_size
+
+    def read(self, size: float, start: int = 0) -> bytes:
+        """Read at most `size` bytes; the file may still be written to, or be cut off by another process."""
+        end = start + max(0, int(min(size, self.size - start)))
+        parts = []
+        while start < end and (part := os.pread(self.reading, end - start, start)):
+            parts.append(part)
+            start += len(part)
+        return b"".join(parts)
+
+    def close_writing(self) -> None:
+        """Leave the writing to the program."""
+        os.close(self.writing)
+        self.writing = -1
+
+    def close(self) -> None:
+        """Close it; when the program has ended as well, the file is gone."""
+        if self.writing >= 0:
+            self.close_writing()
+        os.close(self.reading)
 
 
-def create(folder: int, name: str) -> int:
-    """Create an empty file in an open folder, instead of whatever has that name, and open it for writing."""
-    if name in os.listdir(folder):
-        os.unlink(name, dir_fd=folder)
-    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+class Copy:
+    """A copy of what a program has printed, with a name under which other programs can read it."""
+
+    def __init__(self, output: Output, folder: str) -> None:
+        os.makedirs(folder, 0o700, exist_ok=True)  # a racer may have removed it
+        self.file, self.path = _create(folder, ".out")
+        try:
+            place, end = 0, output.size
+            while place < end and (sent := os.sendfile(self.file, output.reading, place, end - place)):
+                place += sent
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its path is still that of this very file."""
+        try:
+            return os.path.samestat(os.lstat(self.path), os.fstat(self.file))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Remove it."""
+        if self.is_there:
+            _remove(self.path)
+        os.close(self.file)
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading; an OSError, at once, if it is not a regular file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _create(folder: str, ending: str = "") -> tuple[int, str]:
+    """Create an empty file with a new name in a folder that is not a link, and open it for writing."""
+    place, name = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), os.urandom(8).hex() + ending
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not a regular file")
-        return open(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=place)
+    finally:
+        os.close(place)
+    return descriptor, os.path.join(folder, name)
 
 
-def is_regular(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a regular file, which a link to one is not."""
+def _remove(path: str) -> None:
+    """Remove a file, unless somebody was faster."""
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
+        os.unlink(path)
     except OSError:
-        return False
-
-
-def read_beginning(path: str | os.PathLike[str], size: float) -> bytes:
-    """Read at most so many bytes of a file; none if it is not a regular one, or gone."""
-    try:
-        with open_regular(path) as file:
-            return read_at_most(file, size)
-    except OSError:
-        return b""
-
-
-def read_at_most(file: BinaryIO, size: float) -> bytes:
-    """Read at most so many bytes of a regular file from where it stands."""
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    return file.read(max(0, int(min(size, left))))
+        return

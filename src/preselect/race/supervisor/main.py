@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-_IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by the supervisor, not by racers
+_IGNORED_SIGNALS = (  # by the supervisor, not by racers
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXFSZ
+)  # fmt: skip
 
 
 def main() -> None:
@@ -36,6 +38,8 @@ def main() -> None:
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # outputs are copied, and may be as large
     try:
         specification = _read_specification()
         connection = Connection(specification["key"])
@@ -62,7 +66,7 @@ def _read_specification() -> dict[str, Any]:
     while b"\n" not in data:
         data += read_input()
     if not data.endswith(b"\n") or data.count(b"\n") > 1:
-        raise ClientGoneError  # before there is an event to answer to, the client sends nothing but that it stops
+        raise ClientGoneError  # before it has received an event, the client sends only that it stops
     found: dict[str, Any] = from_line(data)
     return found
 

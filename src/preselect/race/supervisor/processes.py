@@ -51,7 +51,7 @@ def find_descendants() -> dict[int, Process]:
 
 
 def hold_more_than(processes: dict[int, Process], size: float) -> bool:
-    """Whether processes together hold more memory than so many bytes; pages that they share count once.
+    """Whether processes together hold more than `size` bytes of memory; pages that they share count once.
 
     Resident pages are known already, and count what is shared several times. Only if they are too many is it worth the
     time to read how much of them is whose.
@@ -71,11 +71,13 @@ def _read_share(pid: int, process: Process) -> int:
 
 
 def kill_labelled(labels: Labels, seconds: float) -> None:
-    """Kill all processes of a race, for at most `seconds`."""
+    """Kill all processes of a race, and those that they start meanwhile, for at most `seconds` after a first look."""
     limit = time.monotonic() + seconds
-    while (found := [pid for pid in list_pids() if labels.is_on(pid)]) and time.monotonic() < limit:
+    while found := [pid for pid in list_pids() if labels.is_on(pid)]:
         for pid in found:
             _kill_if_labelled(pid, labels)
+        if time.monotonic() > limit:  # only now: on a busy machine, looking alone may take that long
+            return
         time.sleep(0.001)
 
 

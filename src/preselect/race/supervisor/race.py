@@ -11,7 +11,7 @@ import sys
 import time
 
 from .children import MEGABYTE, Children, Gate, Launcher, kill_with_groups
-from .files import open_regular, read_at_most
+from .files import Copy, Output
 from .labels import VERIFIER, Labels
 from .messages import ClientGoneError, Connection
 from .processes import get_signal_name, hold_more_than
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
-    from typing import Any, BinaryIO
+    from typing import Any
 else:
     import _signal as signal
 
@@ -36,8 +36,9 @@ _SAMPLE_SECONDS = 0.05
 class _Run:
     """A racer in a running race: the state of its process, and how it ended."""
 
-    def __init__(self, number: int, racer: Racer, lot: float = 0.0) -> None:
+    def __init__(self, number: int, racer: Racer, lot: float, output: Output, errors: int) -> None:
         self.number, self.racer, self.lot = number, racer, lot
+        self.output, self.errors = output, errors
         self.is_running = self.has_answered = False
         self.status: str | None = None
         self.seconds = self.cpu_seconds = 0.0
@@ -47,13 +48,13 @@ class _Run:
         if racer.pattern is not None:
             import re  # noqa: F401  # so that the import does not take time from the race
 
-    def is_answer(self, code: int, output: BinaryIO, most: int) -> bool:
-        """Whether this exit code and this output, of at most so many bytes, are an answer.
+    def is_answer(self, code: int, most: int) -> bool:
+        """Whether this exit code and the first `most` bytes of the output are an answer.
 
-        TimeoutError if matching the pattern takes too long.
+        Raises a TimeoutError if matching the pattern takes too long.
         """
         pattern = self.racer.pattern
-        return code in self.racer.exit_codes if pattern is None else _matches(pattern, read_at_most(output, most))
+        return code in self.racer.exit_codes if pattern is None else _matches(pattern, self.output.read(most))
 
     def report(self) -> dict[str, Any]:
         """Describe how the run stands, for the client."""
@@ -71,9 +72,9 @@ class Race:
         self.order: list[int] = specification["order"]
         self.client_checks: bool = specification["client_checks"]
         self.to_end: bool = specification["to_end"]  # whether an answer does not end the race
-        racers = zip(specification["racers"], specification["lots"], strict=True)
-        self.runs = [_Run(number, Racer(**racer), lot) for number, (racer, lot) in enumerate(racers)]
-        self.launcher = Launcher(specification["folder"], self.limits.output, Labels(specification["token"]))
+        self.folder: str = specification["folder"]
+        self.runs = _make_runs(specification)
+        self.launcher = Launcher(self.limits.output, Labels(specification["token"]))
         self.launcher.nice = specification["nice"]
         self.poll = select.poll()
         self.poll.register(0, select.POLLIN)
@@ -81,6 +82,8 @@ class Race:
         self.children = Children(self.launcher, self.poll, self._on_exit, len(self.runs))
         self.verifying: _Run | None = None
         self.verifier_error: str | None = None  # what the supervisor has killed it for
+        self.copy: Copy | None = None  # what it reads
+        self.verdict: Output | None = None  # what it prints
         self.winner: _Run | None = None
         self.tie = False
         self.infrastructure: str | None = None  # what went wrong for one racer that is not its own fault
@@ -105,6 +108,7 @@ class Race:
         self._settle()
         survivors = self.children.kill_all(everything=self.level == NAMESPACE and os.getpid() == 1)
         self.failure = survivors or self.failure
+        self._close_verifier_files()
         if not stopped:
             self._report()
 
@@ -120,8 +124,10 @@ class Race:
         self.connection.emit({"event": "started", "level": self.level})
 
     def _launch(self, run: _Run, gate: Gate) -> None:
-        files = self.launcher.create(f"{run.number}.out"), self.launcher.create(f"{run.number}.err")
+        files = run.output.writing, run.errors
         self.children.start(run.number, run.racer.command, run.racer.environment, files, gate)
+        run.output.close_writing()
+        os.close(run.errors)
         run.is_running = True
 
     # wait
@@ -186,13 +192,9 @@ class Race:
     def _judge_exit_code(self, run: _Run, code: int) -> None:
         most = self.launcher.max_bytes
         try:
-            with open_regular(self._get_output_path(run)) as output:
-                is_full = os.fstat(output.fileno()).st_size >= most
-                is_answer = run.is_answer(code, output, most)
+            is_full, is_answer = run.output.size >= most, run.is_answer(code, most)
         except TimeoutError:
             self._fail(run, f"matching the pattern {run.racer.pattern} took more than {_PATTERN_SECONDS:g} s")
-        except OSError:
-            self._end(run, Status.NO_ANSWER, f"exit code {code}, but its output file was removed or replaced")
         else:
             if is_answer and is_full:
                 self._end(run, Status.CRASHED, f"answered, but {self._describe_full_output()} and may be cut off")
@@ -204,9 +206,6 @@ class Race:
             else:
                 reason = f"exit code {code}" + (f"; {self._describe_full_output()}" if is_full else "")
                 self._end(run, Status.NO_ANSWER, reason)
-
-    def _get_output_path(self, run: _Run) -> str:
-        return self.launcher.get_path(f"{run.number}.out")
 
     def _describe_full_output(self) -> str:
         return f"its output reached the limit of {self.launcher.max_bytes / MEGABYTE:g} MB"
@@ -264,22 +263,37 @@ class Race:
         self._end(run, Status.WON)
 
     def _start_verifier(self, run: _Run, verifier: Sequence[str]) -> None:
-        command = [argument.replace("{output}", self._get_output_path(run)) for argument in verifier]
-        output = self.launcher.create(f"{run.number}.verifier")
+        try:
+            self.copy = Copy(run.output, self.folder)
+            self.verdict = Output.create(self.folder)
+        except OSError as error:
+            self._fail(run, f"its output could not be copied for the verifier: {error.strerror}")
+            return
+        command = [argument.replace("{output}", self.copy.path) for argument in verifier]
         self.verifying, self.verifier_error = run, None
-        self.children.start(VERIFIER, command, run.racer.environment, (output, os.dup(output)))
+        writing = self.verdict.writing
+        self.children.start(VERIFIER, command, run.racer.environment, (writing, writing))
+        self.verdict.close_writing()
 
     def _handle_verifier_exit(self, code: int) -> None:
-        run = self.verifying
+        run, line = self.verifying, "" if self.verdict is None else _read_last_line(self.verdict)
+        error = self._close_verifier_files() or self.launcher.get_start_error(VERIFIER) or self.verifier_error
         if run is None:
             return
-        error = self.launcher.get_start_error(VERIFIER) or self.verifier_error
         if error is not None or code < 0:
             self.verifying = None
             self._fail(run, f"the verifier failed: {error or get_signal_name(-code)}")
             return
-        line = _read_last_line(self.launcher.get_path(f"{run.number}.verifier"))
         self._accept_verdict(code == 0, f"the verifier exited with {code}{line and ': '}{line}")
+
+    def _close_verifier_files(self) -> str | None:
+        """Close what a verifier reads and prints, if there is one; say so if another process has taken its copy."""
+        lost = None if self.copy is None or self.copy.is_there else "the output that it reads was removed or replaced"
+        for file in (self.copy, self.verdict):
+            if file is not None:
+                file.close()
+        self.copy = self.verdict = None
+        return lost
 
     def _accept_verdict(self, is_right: bool, detail: str) -> None:
         run, self.verifying = self.verifying, None
@@ -330,6 +344,17 @@ class Race:
         })  # fmt: skip
 
 
+def _make_runs(specification: dict[str, Any]) -> list[_Run]:
+    """Make the runs of a race, with the open files that the client has handed down, which no racer inherits."""
+    runs = []
+    for number, racer in enumerate(specification["racers"]):
+        writing, reading, errors = specification["outputs"][number]
+        for descriptor in (writing, reading, errors):
+            os.set_inheritable(descriptor, False)
+        runs.append(_Run(number, Racer(**racer), specification["lots"][number], Output(writing, reading), errors))
+    return runs
+
+
 def _pick_first(answered: Sequence[_Run]) -> tuple[_Run, bool]:
     """Pick the run that answered first, and say whether others tied with it.
 
@@ -356,12 +381,7 @@ def _raise_timeout(*_: object) -> None:
     raise TimeoutError
 
 
-def _read_last_line(path: str) -> str:
-    """Return the last line of a file that is not blank; an empty string if the file no longer exists."""
-    try:
-        with open_regular(path) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 1000))
-            lines = read_at_most(file, 1000).decode(errors="replace").split("\n")
-    except OSError:
-        return ""
+def _read_last_line(output: Output) -> str:
+    """Return the last line that is not blank; an empty string without any."""
+    lines = output.read(1000, max(0, output.size - 1000)).decode(errors="replace").split("\n")
     return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "")
