@@ -51,7 +51,8 @@ def open_demo():
     """Start `preselect demo` with the same ids every time, and give its address."""
     code = "import secrets, picker, preselect.cli as cli; secrets.token_hex = picker.make_same_ids(); cli.main()"
     command = [sys.executable, "-c", code, "demo", "--no-browser"]
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    folders = filter(None, (os.path.dirname(__file__), os.environ.get("PYTHONPATH")))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             yield re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]

@@ -22,7 +22,7 @@ def main():
             winner = picker.pick(names)
             if number <= PICKS:
                 page.keyboard.press("0" if winner is None else str(1 + names.index(winner)))
-        page.screenshot(path=PICTURE)
+        page.screenshot(path=PICTURE, full_page=True)
         browser.close()
 
 

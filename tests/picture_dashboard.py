@@ -22,7 +22,9 @@ def main():
             page.wait_for_selector('[data-chart="first"] canvas')
             page.wait_for_selector("text=The history is being read", state="detached")
             page.wait_for_timeout(2500)  # the curves follow every two seconds
-            page.screenshot(path=TARGET)
+            last = page.locator("section", has=page.locator("#first-title")).bounding_box()
+            clip = {"x": 0, "y": 0, "width": 1100, "height": last["y"] + last["height"] + 16}
+            page.screenshot(path=TARGET, full_page=True, clip=clip)
             browser.close()
     print(TARGET)
 

@@ -262,7 +262,7 @@ def test_what_is_kept_of_a_long_history_does_not_grow(tmp_path):
         shift, later = turn * len(records), 3600.0 * turn
         aggregate.fold(Record(move(one.row, shift, later)) for one in records)
     assert aggregate.counts["decided"] == 150 * 31
-    assert len(aggregate.recent) == 50
+    assert len(aggregate.recent) == 20
     assert len(aggregate.timeline.buckets) <= 600 < 150 * 31
     assert len(msgspec.json.encode(make_series(aggregate))) < 200_000
 

@@ -112,7 +112,7 @@ def test_somebody_simulated_picks_and_the_truth_is_shown(address, open_page):
     page = open_picking(open_page, address, "simulated")
     assert page.locator(".truth").count() == 0
     page.click("#simulate")
-    page.wait_for_selector("#simulate:has-text('Let somebody')", timeout=300_000)
+    page.wait_for_selector("#simulate:has-text('Let a simulated')", timeout=300_000)
     wait_for_round(page, 41)
     assert page.locator(".truth").count() == 17
     rank = int(re.search(r"number (\d+) of", page.inner_text("#best-caption"))[1])

@@ -22,7 +22,7 @@ class Access:
     Parameters
     ----------
     keys : Keys or None
-        All keys. Without keys everybody may do everything, as long as they ask for a local name.
+        All keys. Without keys anyone may do anything, as long as they ask for a local name.
     rates : Rates
         How fast keys may make requests.
     """
@@ -31,7 +31,7 @@ class Access:
         self.keys, self._rates = keys, rates
 
     def authorise(self, scope: Message, role: Role, name: str | None, token: str | None = None) -> Key:
-        """Return the key of whoever asks; a RequestError if it may not do this.
+        """Return the key of a request; raise a RequestError if it does not allow this.
 
         Parameters
         ----------

@@ -68,7 +68,7 @@ def make_id() -> str:
 def choose(
     preselector: Preselector, new: NewDecision, id: str, now: float, expires_s: float
 ) -> tuple[NamedDecision, Decided]:
-    """Choose what a request asks for; the seed depends on nothing but the id."""
+    """Choose what a request asks for; the seed depends only on the id."""
     rules = describe_rules(new.include, new.at_most, new.budget, new.groups)
     decision = preselector.choose(
         new.context, new.k, seed=hash_root(id), eligible=new.eligible, propensities=new.propensities, **rules
@@ -125,7 +125,7 @@ def list_arguments(new: NewOutcome) -> dict[str, Any]:
 
 
 def make_told(decided: Decided, new: NewOutcome, nobody_may_win: bool) -> Told:
-    """Return what an outcome says, by the words of `Preselector.learn`; an InputError if it does not fit."""
+    """Return an outcome as arguments of `Preselector.learn`; raise an InputError if it does not fit."""
     decision = decided.decision
     outcome = make_outcome(decision, **list_arguments(new), nobody_may_win=nobody_may_win)
     return Told.of(decision, outcome, details=new.details, key=decided.key)
@@ -138,7 +138,7 @@ def _describe_arms(preselector: Preselector) -> dict[str, schemas.Arm]:
 
 
 def has_terms(preselector: Preselector, arm: str, terms: ArmTerms) -> bool:
-    """Whether an arm has these features, group and price already."""
+    """Whether an arm already has these features, group and price."""
     wanted = read_features(arm, terms.features, preselector.features).tolist()
     known = [math.nan if value is None else value for value in preselector.arm(arm).values()]
     same = all(one == other or (one != one and other != other) for one, other in zip(wanted, known, strict=True))
@@ -247,7 +247,7 @@ def describe(
 
 
 def make_update(number: int, version: int, counts: Mapping[str, int], rounds: list[schemas.Round]) -> schemas.Update:
-    """Return what subscribers are told."""
+    """Return the update that subscribers get."""
     return schemas.Update(number, version, **{one: counts.get(one, 0) for one in _COUNTS}, rounds=rounds)
 
 
@@ -258,7 +258,7 @@ def require_arm(preselector: Preselector, arm: str) -> None:
 
 
 def require_same_outcome(before: Told, now: Told) -> None:
-    """Raise a ConflictError if another outcome was told before."""
+    """Raise a ConflictError if another outcome was reported before."""
     if not now.says_the_same(before):
         raise ConflictError(f"decision {now.key} has an outcome already, and another one: {before.outcome}")
 

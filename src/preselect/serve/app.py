@@ -52,7 +52,7 @@ class Service:
     backend : Backend
         Keeps the preselectors.
     keys : Keys or None, default None
-        Who may do what. Without keys everybody may do everything, as long as they ask for a local name.
+        Who may do what. Without keys anyone may do anything, as long as they ask for a local name.
     limits : ServiceLimits, optional
         The most that requests may ask for.
     metrics : Metrics, optional
@@ -103,7 +103,7 @@ class Service:
         self._streams.end()
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Start and stop the backend; while it replays, requests are told to try again."""
+        """Start and stop the backend; until it has replayed its events, requests are asked to try again."""
         await receive()
         starting = asyncio.ensure_future(self._start())
         await send({"type": "lifespan.startup.complete"})

@@ -81,7 +81,7 @@ class Backend(Protocol):
         """Read a page of rounds, in the order of their decisions, that come after a number."""
 
     async def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
-        """Read at most so many durable events, in order, that come after a number."""
+        """Read the next durable events after a number, in order, at most `limit` of them."""
 
     async def inspect(self, name: str, read: Callable[[Preselector], _Result]) -> _Result:
         """Return what a function reads of a preselector as it is now; it changes nothing, and is quick."""

@@ -34,7 +34,7 @@ class Engine(Protocol):
         """Open what is stored and replay it."""
 
     def batch(self) -> AbstractContextManager[None]:
-        """Collect steps for one commit; a JournalError at its end if that fails, and then none of them has happened."""
+        """Collect steps for one commit; if it fails, raise a JournalError, and none of them has happened."""
 
     def create(self, name: str, new: NewPreselector) -> tuple[Description, bool]:
         """See Backend."""
@@ -82,7 +82,7 @@ class Engine(Protocol):
         """Expire the decisions that are due, and return how many; a step of a batch."""
 
     def check(self) -> None:
-        """Write something that changes nothing; a JournalError if the storage cannot be written."""
+        """Write something that changes nothing; raise a JournalError if the storage cannot be written."""
 
     def close(self) -> None:
         """Close what is stored."""

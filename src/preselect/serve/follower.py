@@ -1,4 +1,4 @@
-"""A preselector that several processes serve: its state in this one, as far as events have numbers."""
+"""A preselector that several processes serve: its state in this process, from all events that have a number."""
 
 from __future__ import annotations
 

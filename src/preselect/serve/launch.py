@@ -60,7 +60,7 @@ def serve(
     announce: Callable[[str], None],
     routes: Sequence[BaseRoute] = (),
 ) -> None:
-    """Serve until a signal says stop; `routes` are further pages."""
+    """Serve until a signal arrives; `routes` are further pages."""
     start_logs(log_level)
     metrics = Metrics()
     read = None if keys is None else Keys.read(keys)

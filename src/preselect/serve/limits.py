@@ -121,7 +121,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}  # by key: what was left, and when
 
     def take(self, key: str) -> None:
-        """Take one from the bucket of a key; an error if it is empty.
+        """Take a token from the bucket of a key; raise a RequestError if it is empty.
 
         Parameters
         ----------

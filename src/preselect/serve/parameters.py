@@ -19,8 +19,8 @@ def check_name(name: str) -> None:
     """Refuse a name that a preselector cannot have."""
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name!r:.40} is no name for a preselector; use up to 100 letters, digits, dots, dashes and underscores, "
-            "the first a letter or a digit"
+            f"{name!r:.40} is not a valid name for a preselector; use up to 100 letters, digits, dots, dashes and "
+            "underscores, the first a letter or a digit"
         )
 
 

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): what a refused request is told, and how errors become one."""
+"""Problem documents (RFC 9457): the answers to refused requests, and how errors become such answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def find_status(error: Exception) -> int:
 def describe_error(error: Exception, body: Any = None) -> tuple[Problem, dict[str, str]]:
     """Return the problem document of an error and the headers that go with it.
 
-    Of errors that nobody expected it says nothing but that there was one: the log has the rest.
+    About an unexpected error it says only that there was one; the log has the rest.
     """
     status = find_status(error)
     detail = str(error) if status != 500 else "the service made a mistake; its log says which"

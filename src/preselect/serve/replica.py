@@ -19,7 +19,7 @@ from preselect.serve.writer import Writer
 
 _ATTEMPTS = 3  # at a step that another process was faster with
 _PATIENCE = 10.0  # seconds to wait until the leader has numbered a proposal
-_PAUSE = 0.02  # seconds between two looks at it
+_PAUSE = 0.02  # seconds between two checks
 _LISTEN = 1.0  # seconds
 
 

@@ -234,7 +234,7 @@ class Explanation(Struct, frozen=True):
 
 
 class ToldOutcome(Struct, frozen=True):
-    """An outcome as it is kept: its kind, the winner or the ranking, and when it was told."""
+    """An outcome as it is kept: its kind, the winner or the ranking, and when it was reported."""
 
     kind: _Kind
     names: list[_Place]
@@ -267,9 +267,9 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 class Ending(Struct, frozen=True, omit_defaults=True):
-    """What became of a decision after an outcome was told.
+    """What became of a decision after an outcome was reported.
 
-    `is_new` is false if the same outcome had been told before. `detail` says why nothing could be learnt from it, such
+    `is_new` is false if the same outcome was reported before. `detail` says why nothing could be learnt from it, such
     as that an arm has left.
     """
 
@@ -280,7 +280,7 @@ class Ending(Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """What became of one outcome of a batch: the status that it would have had by itself."""
+    """What became of one outcome of a batch: the status that it would have had on its own."""
 
     id: str
     status: int
@@ -340,7 +340,7 @@ class Rounds(Struct, frozen=True):
 
 
 class Update(Struct, frozen=True):
-    """What subscribers are told, at most twice a second: the counts of a preselector."""
+    """What subscribers get, at most twice a second: the counts of a preselector."""
 
     number: int
     version: int

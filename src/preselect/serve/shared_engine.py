@@ -36,7 +36,7 @@ from preselect.store.storage import Listener, Row, SharedStorage, open_storage
 _EVERY = 1.0  # seconds between two attempts to lead, and between two looks for news that no notification brought
 _PATIENCE = 3.0  # seconds after which another process takes over from one that hangs
 _MOST_EXPIRED = 1000  # at once
-_REMEMBERED = 20_000  # decisions that are not read again when their outcome is told
+_REMEMBERED = 20_000  # decisions that are not read again when their outcome arrives
 
 
 class SharedEngine:

@@ -35,7 +35,7 @@ class Update(Protocol):
 
 
 class Streams:
-    """The streams that are open, of which there may be so many only.
+    """The open streams, whose number is limited.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Streams:
         return self._stop.is_set()
 
     async def send(self, updates: AsyncIterator[Update], receive: Receive, send: Send) -> None:
-        """Send updates for as long as the client reads; a RequestError if too many streams are open.
+        """Send updates for as long as the client reads; raise a RequestError if too many streams are open.
 
         Parameters
         ----------

@@ -16,9 +16,9 @@ from preselect.store import Record
 from preselect.store.events import VOID, ArmRetired, Decided, Expired, Told
 from preselect.store.rounds import Round, list_leaders, read_names
 
-_MOST_RECENT = 50
+_MOST_RECENT = 20  # rounds that a page shows
 _MOST_WAITING = 10_000  # decisions that wait, of which the details are kept until their outcome
-_ALL_COMPARED = 2_000  # decisions whose predictions are all compared; of the later ones, one in so many:
+_ALL_COMPARED = 2_000  # decisions whose predictions are all compared; of the later ones, one in _COMPARED_EVERY
 _COMPARED_EVERY = 200
 _SPREAD_EVERY = 10  # of the later decisions: the spread of the last 1000 sets changes slowly
 
@@ -50,7 +50,7 @@ class Aggregate:
     waiting : int
         How many decisions wait for their outcome.
     plays, wins : Counter
-        By arm: how often it was chosen, or competed besides, and won. Arms that have left are forgotten.
+        By arm: how often it was chosen, or competed unchosen, and won. Arms that have left are forgotten.
     timeline : Timeline
         What happened when.
     spread, first_slot, delays, calibration, races

@@ -154,7 +154,7 @@ class Timeline:
                 self.buckets.append(bucket)
 
     def gather(self, least: int) -> list[list[Bucket]]:
-        """Return neighbours in groups of at least so many decisions, at most 150 groups or so.
+        """Return neighbours in groups of at least `least` decisions, in about 150 groups at most.
 
         Parameters
         ----------

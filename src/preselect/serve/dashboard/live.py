@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +19,6 @@ from preselect.serve.dashboard.watch import Watch, Watches
 _PAUSE = 1.0  # seconds between two updates
 _BELIEF = 2.0  # seconds for which estimates are kept
 _MOST_SHOWN = 15  # arms in the panel of estimates
-_MOST_RECENT = 20  # decisions
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -28,8 +28,17 @@ class _Parts(msgspec.Struct, frozen=True):
     parts: dict[str, str]
 
 
+class _Rendered(NamedTuple):
+    """A page at a moment; parts that change slowly are rendered as often as the belief is read."""
+
+    at: float
+    belief: Belief
+    slow: dict[str, str]
+    quick: dict[str, str]
+
+
 class Live:
-    """_Parts of pages, rendered once for all who look.
+    """Parts of pages, rendered once for all who look.
 
     Parameters
     ----------
@@ -42,7 +51,7 @@ class Live:
     def __init__(self, backend: Backend, watches: Watches) -> None:
         self._backend, self._watches = backend, watches
         self._beliefs: dict[str, tuple[float, Belief]] = {}
-        self._rendered: dict[str, tuple[float, dict[str, str]]] = {}
+        self._rendered: dict[str, _Rendered] = {}
 
     async def read_belief(self, name: str) -> Belief:
         """Return what is believed about a preselector's arms, at most two seconds old.
@@ -77,10 +86,12 @@ class Live:
             Follows the preselector.
         """
         kept = self._rendered.get(watch.name)
-        if kept is None or time.monotonic() > kept[0] + 0.9 * _PAUSE:
+        if kept is None or time.monotonic() > kept.at + 0.9 * _PAUSE:
             belief = await self.read_belief(watch.name)
-            kept = self._rendered[watch.name] = time.monotonic(), _render(watch, belief)
-        return kept[1]
+            slow = kept.slow if kept is not None and kept.belief is belief else _render_slow(watch, belief)
+            kept = _Rendered(time.monotonic(), belief, slow, _render_quick(watch, belief))
+            self._rendered[watch.name] = kept
+        return kept.slow | kept.quick
 
     async def follow(self, name: str) -> AsyncIterator[_Parts]:
         """Yield the parts that have changed, at most once a second; the first time all of them.
@@ -105,22 +116,33 @@ class Live:
             await asyncio.sleep(_PAUSE)
 
 
-def _render(watch: Watch, belief: Belief) -> dict[str, str]:
+def _render_slow(watch: Watch, belief: Belief) -> dict[str, str]:
     aggregate = watch.aggregate
     rows = views.list_arms(belief, aggregate)
-    values = {
-        "name": watch.name,
-        "watch": watch,
-        "signs": views.describe_signs(aggregate, len(rows), belief.version),
-        "arms": views.draw_intervals(rows[:_MOST_SHOWN]),
-        "arms_in_all": len(rows),
-        "nobody": belief.nobody,
-        "weights": views.describe_weights(belief, aggregate),
-        "calibration": views.describe_calibration(aggregate),
-        "delays": views.describe_delays(aggregate),
-        "races": views.describe_races(aggregate.races),
-        "recent": aggregate.recent[:_MOST_RECENT],
-        "first_slot": aggregate.first_slot,
-    }
-    names = ("signs", "estimates", "weights", "calibration", "delays", "races", "recent", "first")
+    return _render(
+        ("estimates", "weights", "calibration", "delays", "races"),
+        name=watch.name,
+        arms=views.draw_intervals(rows[:_MOST_SHOWN]),
+        arms_in_all=len(rows),
+        nobody=belief.nobody,
+        weights=views.describe_weights(belief, aggregate),
+        calibration=views.describe_calibration(aggregate),
+        delays=views.describe_delays(aggregate),
+        races=views.describe_races(aggregate.races),
+    )
+
+
+def _render_quick(watch: Watch, belief: Belief) -> dict[str, str]:
+    aggregate = watch.aggregate
+    return _render(
+        ("signs", "recent", "first"),
+        name=watch.name,
+        watch=watch,
+        signs=views.describe_signs(aggregate, len(belief.arms), belief.version),
+        recent=aggregate.recent,
+        first_slot=aggregate.first_slot,
+    )
+
+
+def _render(names: tuple[str, ...], **values: Any) -> dict[str, str]:
     return {name: render(f"parts/{name}.html", **values) for name in names}

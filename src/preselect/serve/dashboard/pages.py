@@ -31,7 +31,7 @@ class Desk:
     backend : Backend
         Keeps the preselectors.
     watches : Watches
-        Follow those that somebody looks at.
+        Follow those that someone is watching.
     live : Live
         Renders the parts of pages that change.
     streams : Streams
@@ -65,7 +65,7 @@ async def show_preselector(desk: Desk, request: Request, visitor: Visitor) -> Re
     watch = await desk.watches.find(name)
     parts = await desk.live.render_parts(watch)
     described = await desk.backend.describe(name)
-    features = f"contexts with {', '.join(described.context)}" if described.context else "no features of the context"
+    features = f"context features {', '.join(described.context)}" if described.context else "no context features"
     return respond(
         "preselector.html", visitor=visitor, name=name, parts=parts, policy=described.policy, context=features
     )

@@ -128,7 +128,7 @@ class Delays:
         return [(self._end(place), self._bins[place]) for place in places]
 
     def find_quantile(self, share: float) -> float:
-        """Return a delay that so many are no longer than, to the upper end of its bin.
+        """Return the delay that this share of decisions does not exceed, rounded up to the end of its bin.
 
         Parameters
         ----------

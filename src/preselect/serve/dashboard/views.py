@@ -107,7 +107,7 @@ def describe_signs(aggregate: Aggregate, arms: int, version: int) -> dict[str, A
     counts, rates = aggregate.counts, aggregate.first_slot.rates
     return {
         "decisions": counts["decided"],
-        "a second, in the last minute": f"{aggregate.find_rate(time.time()):.3g}",
+        "per second, in the last minute": f"{aggregate.find_rate(time.time()):.3g}",
         "waiting": aggregate.waiting,
         "told": counts["told"],
         "expired": counts["expired"],
@@ -223,7 +223,7 @@ def say_places(kind: str, names: Sequence[str | Sequence[str]]) -> str:
 
 
 def say_details(details: Mapping[str, Any]) -> str:
-    """Write what was told besides, shortened if it is very long."""
+    """Write what else was reported, shortened if it is very long."""
     text = json.dumps(details, indent=2, ensure_ascii=False) if details else ""
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "\n…"
 

@@ -42,7 +42,7 @@ NOBODY = Visitor()
 
 
 def admit(access: Access, request: Request, role: Role, name: str | None) -> Visitor | None:
-    """Return who looks, None if they have to log in first; an error if they may not see this.
+    """Return the visitor, or None if they have to log in first; raise an error if they may not see this.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def admit(access: Access, request: Request, role: Role, name: str | None) -> Vis
 
 
 def _require_same_origin(request: Request) -> None:
-    """Refuse a form that a page of somebody else has sent: the browser says where it comes from."""
+    """Refuse a form sent from another site: the browser says where it comes from."""
     origin = request.headers.get("origin")
     if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
         raise RequestError(403, "this form was not sent by a page of this service; open the page and send it there")

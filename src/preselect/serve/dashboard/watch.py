@@ -1,4 +1,4 @@
-"""Aggregates that follow their preselectors while somebody looks, and rest otherwise."""
+"""Aggregates that follow their preselectors while someone is watching, and rest otherwise."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from preselect.serve.stream import Streams
 
 _PAGE = 500  # events that are read at once
 _SLICE = 50  # events that are taken in before requests have their turn: about a millisecond
-_PAUSE = 0.5  # seconds between two looks for news
-_REST = 60.0  # seconds after the last look of anybody
+_PAUSE = 0.5  # seconds between two checks for news
+_REST = 60.0  # seconds after a page was last looked at
 _FIRST_LOOK = 0.4  # seconds that the first page waits, so that a short history is complete
-_SERIES = 1.0  # seconds for which curves are kept
+_SERIES = 1.0  # seconds for which curves are kept, at least
+_SECONDS_A_POINT = 1 / 120  # long curves are kept longer: they cost more, and their changes are harder to see
 
 
 class Watch:
-    """A preselector that somebody looks at.
+    """A preselector that someone is watching.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Watch:
         self._backend, self._streams = backend, streams
         self._task: asyncio.Task[None] | None = None
         self._used, self._is_current = 0.0, asyncio.Event()
-        self._series: tuple[float, dict[str, Any]] | None = None
+        self._series: tuple[float, dict[str, Any]] | None = None  # until when they are kept, and the curves
 
     @property
     def is_current(self) -> bool:
@@ -50,7 +51,7 @@ class Watch:
         return self._is_current.is_set()
 
     def use(self) -> None:
-        """Say that somebody looks: the aggregate follows for a while."""
+        """Note that someone is watching: the aggregate follows for a while."""
         self._used = time.monotonic()
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._follow())
@@ -62,10 +63,11 @@ class Watch:
             await asyncio.wait_for(self._is_current.wait(), _FIRST_LOOK)
 
     def read_series(self) -> dict[str, Any]:
-        """Return the curves, which are computed once a second at most."""
+        """Return the curves, which are computed once a second at most; long ones every five seconds."""
         now = time.monotonic()
-        if self._series is None or now > self._series[0] + _SERIES:
-            self._series = now, make_series(self.aggregate)
+        if self._series is None or now > self._series[0]:
+            points = len(self.aggregate.timeline.buckets) if self.is_current else 0
+            self._series = now + max(_SERIES, points * _SECONDS_A_POINT), make_series(self.aggregate)
         return self._series[1]
 
     async def _follow(self) -> None:
@@ -74,7 +76,7 @@ class Watch:
         while not is_over and time.monotonic() < self._used + _REST:
             try:
                 records = await self._backend.history(self.name, self.aggregate.number, _PAGE)
-            except PreselectError:  # it starts, stops, or the storage fails; those who look are told by their page
+            except PreselectError:  # it starts, stops, or the storage fails; the page says so
                 records = []
             for begin in range(0, len(records), _SLICE):
                 self.aggregate.fold(records[begin : begin + _SLICE])
@@ -85,7 +87,7 @@ class Watch:
 
 
 class Watches:
-    """All preselectors that anybody has looked at.
+    """All preselectors that anyone has watched.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ class Watches:
         self._by_name: dict[str, Watch] = {}
 
     async def find(self, name: str) -> Watch:
-        """Return the watch of a preselector; a NotFoundError if there is none of this name.
+        """Return the watch of a preselector; raise a NotFoundError if there is none with this name.
 
         Parameters
         ----------

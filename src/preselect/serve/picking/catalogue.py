@@ -1,4 +1,4 @@
-"""What the picking page is told: the posters, the preselector to make of them, and how to speak about its features."""
+"""What the picking page gets: the posters, the preselector to create, and words for its features."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HUES = (
 
 @cache
 def make_catalogue() -> dict[str, Any]:
-    """Return everything that the page needs, as JSON has it."""
+    """Return everything that the page needs, as values for JSON."""
     return {
         "name": NAME,
         "preselector": make_definition(),

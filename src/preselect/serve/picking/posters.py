@@ -1,8 +1,8 @@
 """The posters that people pick from: a handful of parameters each, and features in which a taste is linear.
 
-A poster has a pattern, a hue, and five amounts from 0 to 1. Its features are what somebody may like or dislike: colours
+A poster has a pattern, a hue, and five amounts from 0 to 1. Its features are what people may like or dislike: colours
 as coordinates on a colour wheel, because hues have no beginning and no end; amounts; and for each amount its square, so
-that somebody can like the middle of it, too.
+that people can like the middle of it, too.
 """
 
 from __future__ import annotations

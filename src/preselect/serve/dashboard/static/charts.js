@@ -12,6 +12,14 @@ const charts = (() => {
 
   const edge = (label) => ({ label, class: "edge", stroke: "transparent", spanGaps: true, points: { show: false } });
 
+  /* The sample of a line in the legend: its colour, and its dashes. */
+  function sample({ stroke, dash = [] }) {
+    if (dash.length === 0) return stroke;
+    const edges = dash.map((_, place) => dash.slice(0, place + 1).reduce((sum, one) => sum + one));
+    const stops = edges.map((edge, place) => `${place % 2 ? "transparent" : stroke} ${edges[place - 1] || 0}px ${edge}px`);
+    return `repeating-linear-gradient(to right, ${stops.join(", ")})`;
+  }
+
   const whole = (value) => (value == null ? "–" : value.toPrecision(3));
   const percent = (value) => (value == null ? "–" : (100 * value).toFixed(1) + " %");
 
@@ -20,7 +28,7 @@ const charts = (() => {
     rates: (all) => ({ columns: [all.rates.at, all.rates.decided, all.rates.told], series: [line("decisions", 0), line("outcomes", 1)] }),
     waiting: (all) => ({
       columns: [all.rates.at, all.rates.waiting_low, all.rates.waiting_high, all.rates.waiting, all.rates.expired],
-      series: [edge("least"), edge("most"), line("waiting", 0), line("expired a second", 1)],
+      series: [edge("least"), edge("most"), line("waiting", 0), line("expired per second", 1)],
       bands: [{ series: [2, 1], fill: tone("--one") + "33" }],
     }),
     effective: (all) => ({
@@ -50,6 +58,8 @@ const charts = (() => {
   const universal = (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC");
   const moment = uPlot.fmtDate("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}");
 
+  const isSparse = (plot) => plot.data[0].length < 10; // points are marked, not only joined
+
   const share = (shares, values) =>
     ({ columns: [shares.at, ...values], series: shares.arms.map((arm, place) => line(arm, place)), share: true });
 
@@ -57,13 +67,17 @@ const charts = (() => {
     const axis = { stroke: tone("--faint"), grid: { stroke: tone("--line"), width: 1 }, ticks: { stroke: tone("--line"), width: 1 } };
     const format = kind.share ? percent : whole;
     return {
-      width: element.clientWidth, height: 220, tzDate: universal, bands: kind.bands || [], legend: { live: matchMedia("(hover: hover)").matches },
+      width: element.clientWidth, height: 220, tzDate: universal, bands: kind.bands || [], 
+      legend: {
+        live: matchMedia("(hover: hover)").matches,
+        markers: { width: 0, fill: (plot, place) => (place ? sample(kind.series[place - 1]) : "none") },
+      },
       scales: {
         x: { range: (plot, low, high) => (plot.data[0].length === 1 ? [low - 30, low + 30] : [low, high]) },  // a single point is no span
         y: { range: (plot, low, high) => [0, kind.share ? Math.min(1, (high || 1) * 1.1) : (high || 1) * 1.1] },
       },
       axes: [{ ...axis, values: times, incrs: steps }, { ...axis, size: 55, values: (plot, ticks) => ticks.map((value) => (kind.share ? Math.round(100 * value) + " %" : value)) }],
-      series: [{ label: "at", value: (plot, value) => (value == null ? "" : moment(universal(value))) }, ...kind.series.map((one) => ({ points: { show: kind.columns[0].length < 3 }, ...one, value: (plot, value) => (plot.cursor.idx == null ? "" : format(value)) }))],
+      series: [{ label: "at", value: (plot, value) => (value == null ? "" : moment(universal(value)) + " UTC") }, ...kind.series.map((one) => ({ points: { show: isSparse, fill: tone("--page") }, ...one, value: (plot, value) => (plot.cursor.idx == null ? "" : format(value)) }))],
     };
   }
 

@@ -99,6 +99,8 @@ function drawLearnt(weights) {
   drawDials(find("patterns"), catalogue.pattern_dials, weights.features, truth);
   find("truth-note").hidden = !truth;
   const past = drawPast(find("past"), rounds);
+  find("past-note").hidden = find("past").hidden = !rounds.length;
+  find("past-empty").hidden = rounds.length > 0;
   find("summary").textContent = summarise(weights.features);
   find("best").src = catalogue.posters[ranked[0]].image;
   find("best").alt = catalogue.posters[ranked[0]].description;
@@ -111,7 +113,7 @@ function drawLearnt(weights) {
   find("guess").textContent = rounds.length
     ? `A blind guess among the three would have been right about ${Math.round(past.guesses)} of ${rounds.length} times.`
     : "Pick a few, and see it grow.";
-  if (!rounds.length) find("news").textContent = "Press 1, 2 or 3, or click; 0 if you like none of them.";
+  if (!rounds.length) find("news").textContent = "Click a poster, or press 1, 2 or 3; 0 if you like none of them.";
 }
 
 function caption(best) {
@@ -161,7 +163,7 @@ const startAgain = () => attempt(() => begin(`posters-${Date.now().toString(36)}
 
 function stopSimulation() {
   person?.stop();
-  find("simulate").textContent = "Let somebody simulated pick";
+  find("simulate").textContent = "Let a simulated person pick";
 }
 
 async function simulate() {
