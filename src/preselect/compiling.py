@@ -116,7 +116,7 @@ def _kernel(function: _Function, fastmath: frozenset[str]) -> _Function:
     kernel = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath), no_cfunc_wrapper=True)(function)
     try:
         kernel._cache = _Cache(function)
-    except Exception:  # there is no folder at all, or numba is a version that is not known
+    except Exception:  # there is no folder, or this version of numba is unknown
         _warn_once()
     KERNELS.append(kernel)
     return cast(_Function, kernel)

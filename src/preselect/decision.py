@@ -123,7 +123,7 @@ class Decision:
     def widths(self) -> NDArray[np.float64]:
         """The part of each score that is there for exploration; `scores - widths` is the plain estimate.
 
-        Of a leader, it is that of the toughest challenger, whose width is by contrast with the leader.
+        The leader is given the width of its strongest rival, so that no other arm has a larger score.
         """
         return _freeze(self._bounds[len(self._arms) :])
 
@@ -224,7 +224,7 @@ def _freeze(view: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def list_values(values: NDArray[np.float64]) -> list[Any]:
-    """Return numbers as JSON has them, in nested lists: as decimals that give the same bits, null for NaN."""
+    """Return numbers for JSON, in nested lists: as decimals that give the same bits, None for NaN."""
     return [list_values(one) if one.ndim else None if np.isnan(one) else float(one) for one in values]
 
 

@@ -4,7 +4,7 @@
     ├── InputError        an argument, an option or a file from the caller is wrong (also a ValueError)
     │   ├── NotFoundError     what the caller names does not exist
     │   ├── ConflictError     something else is there already
-    │   └── ExpiredError      the decision has expired, so that nothing can be learnt from it
+    │   └── ExpiredError      the decision has expired, so nothing can be learnt from it
     ├── StateFileError    a state file cannot be read
     ├── JournalError      a journal cannot be read, written or resumed
     │   └── UnlearntError     an outcome is recorded, but nothing can be learnt from it

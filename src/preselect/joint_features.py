@@ -136,7 +136,7 @@ class JointFeatures:
         self.contexts += 1
 
     def see_all(self, contexts: Floats) -> None:
-        """Take in all contexts that there were so far, one per row, and scale by them."""
+        """Take in all contexts so far, one per row, and scale by them."""
         self.seen, self.contexts = Scaling.fit(contexts), len(contexts)
         self.renew()
 

@@ -314,7 +314,7 @@ class Preselector(NamedArms, ReadableState):
         after : float, optional
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         also : iterable of str, optional
-            Arms that competed besides the chosen ones, such as solvers that ran on when the answer was there: see
+            Arms that competed alongside the chosen ones, such as solvers that ran once the answer was known: see
             `suggest`. The outcome is then that of all of them together, and any of them may have won. In an outcome
             that counts by places, such as Winner(3), they follow the chosen arms.
         """

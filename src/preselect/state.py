@@ -104,7 +104,7 @@ def _require_plain(archive: zipfile.ZipFile, size: int, path: Path) -> None:
 
 
 def _read_array(content: bytes) -> NDArray[Any]:
-    """Read an array in numpy's format; a ValueError if it is of objects, or as long as its bytes are not."""
+    """Read an array in numpy's format; raise a ValueError if it holds objects or its length does not fit."""
     file = io.BytesIO(content)
     read_header = _READERS[np.lib.format.read_magic(file)]
     shape, is_fortran, dtype = read_header(file)

@@ -126,7 +126,7 @@ class AsyncClient:
     async def learn_many(
         self, outcomes: Iterable[tuple[ServedDecision | str, Mapping[str, Any]]]
     ) -> list[dict[str, Any]]:
-        """Tell many outcomes, a thousand in each request; see Client.learn_many.
+        """Report many outcomes, a thousand in each request; see Client.learn_many.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class AsyncClient:
         return [result for request in requests.tell_many(outcomes) for result in await self.send(request)]
 
     async def send(self, request: Request[Answer]) -> Answer:
-        """Send a request, if need be several times, and return what is answered.
+        """Send a request, several times if necessary, and return the answer.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class AsyncServedPreselector:
         return await self.client.send(requests.decide(self.name, context, k, options))
 
     async def learn(self, decision: ServedDecision | str, **told: Unpack[_OutcomeOptions]) -> bool:
-        """Tell the outcome of a decision; return False if the same had been told before. See ServedPreselector.learn.
+        """Report the outcome of a decision; return False if it was reported before. See ServedPreselector.learn.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class AsyncServedPreselector:
         return await self.client.send(requests.tell(decision, requests.describe_outcome(**told)))
 
     async def decision(self, id: str) -> ServedDecision:
-        """Return a decision as it is now: whether it waits, what was told, and why it was made.
+        """Return a decision as it is now: whether it waits, what was reported, and why it was made.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Requests and answers on their way: when to try again, how long to wait, and which exception an answer becomes."""
+"""Sending requests: when to try again, how long to wait, and which exception an answer becomes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Attempts:
         self._until = time.monotonic() + patience
 
     def wait_after_error(self, error: Exception) -> float:
-        """Return how many seconds to wait after an error of the network; a ServiceError if patience has ended."""
+        """Return how many seconds to wait after a network error; raise a ServiceError if patience has run out."""
         pause = self._next_pause(None)
         if pause is None:
             problem = f"{error or type(error).__name__}"

@@ -80,12 +80,12 @@ def find_decision(id: str) -> Request[ServedDecision]:
 
 
 def tell(decision: ServedDecision | str, told: Mapping[str, Any]) -> Request[bool]:
-    """Tell the outcome of a decision."""
+    """Report the outcome of a decision."""
     return Request("PUT", f"/v1/decisions/{_quote(_identify(decision))}/outcome", lambda answer: answer["is_new"], told)
 
 
 def tell_many(outcomes: Iterable[tuple[ServedDecision | str, Mapping[str, Any]]]) -> Iterator[Request[list[Any]]]:
-    """Tell the outcomes of several decisions, a thousand in each request."""
+    """Report the outcomes of several decisions, a thousand in each request."""
     every = [{"id": _identify(decision), **describe_outcome(**told)} for decision, told in outcomes]
     for first in range(0, len(every), 1000):
         part = {"outcomes": every[first : first + 1000]}
@@ -139,7 +139,7 @@ def _identify(decision: ServedDecision | str) -> str:
 
 
 def _simplify(values: Any) -> Any:
-    """Return values of features as JSON has them: by name or in order, None for those that are not known."""
+    """Return values of features for JSON: by name or in order, None for those that are unknown."""
     if values is None:
         return None
     if isinstance(values, Mapping):

@@ -33,7 +33,7 @@ class ServedDecision:
     explanation : Explanation or None
         Why the arms were chosen, if that was asked for.
     outcome : mapping or None
-        What was told: its kind, the names, and when.
+        What was reported: its kind, the names, and when.
     """
 
     id: str

@@ -23,7 +23,7 @@ from preselect.policies import registry
 class Client:
     """A connection to a service (`preselect serve`). Several threads may use one client.
 
-    A request that fails on the way, or that the service is too busy for, is sent again until `patience` ends. That is
+    A request that is lost, or that the service is too busy for, is sent again until `patience` ends. That is
     harmless: the service recognises a request that it has carried out already.
 
     Parameters
@@ -102,7 +102,7 @@ class Client:
         return ServedPreselector(self, name)
 
     def preselector(self, name: str) -> ServedPreselector:
-        """Return a preselector that the service has. Nothing is sent before it is used.
+        """Return a preselector of the service; nothing is sent until it is used.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Client:
         return self.send(requests.list_names())
 
     def learn_many(self, outcomes: Iterable[tuple[ServedDecision | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-        """Tell many outcomes, a thousand in each request; each has a result of its own.
+        """Report many outcomes, a thousand in each request; each has its own result.
 
         Parameters
         ----------
@@ -293,9 +293,9 @@ class ServedPreselector:
         after: float | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Tell the outcome of a decision; return False if the same had been told before, which changes nothing.
+        """Report the outcome of a decision; return False if it was reported before, which changes nothing.
 
-        Another outcome than the one told before is a ConflictError; one that comes too late is an ExpiredError.
+        A different outcome than before is a ConflictError; one that comes too late is an ExpiredError.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class ServedPreselector:
         return self.client.send(requests.tell(decision, told))
 
     def decision(self, id: str) -> ServedDecision:
-        """Return a decision as it is now: whether it waits, what was told, and why it was made.
+        """Return a decision as it is now: whether it waits, what was reported, and why it was made.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ def read(source: Source) -> Logs:
     Parameters
     ----------
     source : path, open text file, mapping of columns, or data frame
-        A CSV file, which may be gzipped (*.gz), a Parquet file (*.parquet), or a table that is in memory.
+        A CSV file, which may be gzipped (`.gz`), a Parquet file (`.parquet`), or a table that is in memory.
     """
     logs, problems = _read(source)
     if logs is None:

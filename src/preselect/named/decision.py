@@ -257,7 +257,7 @@ class NamedDecision:
 
     @classmethod
     def from_record(cls, values: Mapping[str, Any], numbers: bytes) -> Self:
-        """Make the decision that `to_record` returned; a KeyError, TypeError or ValueError if anything is missing.
+        """Make the decision that `to_record` returned; raise KeyError, TypeError or ValueError if anything is missing.
 
         Parameters
         ----------

@@ -81,7 +81,7 @@ class Estimates(Mapping[str, Estimate]):
         return len(self._by_name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
+        """Return plain values, ready for JSON."""
         arms = {name: asdict(one) for name, one in self._by_name.items()}
         return {"arms": arms, "nobody": self.nobody, "among": list(self.among)}
 

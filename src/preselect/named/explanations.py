@@ -41,7 +41,7 @@ class ArmExplanation:
     contributions: Mapping[str, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
+        """Return plain values, ready for JSON."""
         one = self.estimate
         return {
             "name": self.name,
@@ -110,7 +110,7 @@ class Explanation:
         return " ".join(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
+        """Return plain values, ready for JSON."""
         return {
             "round": self.round,
             "policy": self.policy,

@@ -1,4 +1,4 @@
-"""What `learn` is told, by the names of arms: a winner or nobody, a ranking, ratings or another outcome."""
+"""How `learn` is given an outcome, by the names of arms: a winner or nobody, a ranking, ratings, or anything else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_outcome(
 ) -> Outcome:
     """Return the outcome that the arguments of `learn` name: exactly one of winner, ranking, ratings and outcome.
 
-    It counts by the places of the chosen arms and, behind them, of those that competed besides (`also`).
+    It counts by the places of the chosen arms and, behind them, of those that competed alongside them (`also`).
 
     If not `nobody_may_win`, winner=None is refused, because a caller who writes it expects that it is learnt from.
     """
@@ -61,7 +61,7 @@ def make_outcome(
 
 
 def list_besides(decision: NamedDecision, also: Names | None) -> tuple[str, ...]:
-    """Return the names of arms that competed besides the chosen ones; an InputError if some of them were chosen."""
+    """Return the names of arms that competed alongside the chosen ones; raise an InputError if any was chosen."""
     if also is None:
         return ()
     if not isinstance(decision, NamedDecision):
@@ -69,7 +69,7 @@ def list_besides(decision: NamedDecision, also: Names | None) -> tuple[str, ...]
     names = tuple(distinct_names(also, "also"))
     chosen = [name for name in names if name in decision.names]
     if chosen:
-        raise InputError(f"also has {join_names(chosen)}, chosen already; name only arms that competed besides")
+        raise InputError(f"also has {join_names(chosen)}, chosen already; name only arms that were not chosen")
     return names
 
 

@@ -120,7 +120,7 @@ class ReadableState(NamedState):
     def suggest(
         self, decision: NamedDecision, many: int, *, seed: int = 0, eligible: Names | None = None
     ) -> tuple[str, ...]:
-        """Name the arms that would teach most if they competed besides the chosen ones, the most instructive first.
+        """Name the arms that would teach most if they also competed, the most instructive first.
 
         They are those about which least is known in the context of the decision. Nothing changes; `learn` takes them
         as `also`.
@@ -130,7 +130,7 @@ class ReadableState(NamedState):
         decision : NamedDecision
             What `select` or `choose` returned.
         many : int
-            How many arms to name, at least 0; fewer are named if there are not so many.
+            How many arms to name, at least 0; if there are fewer, all are named.
         seed : int, default 0
             Decides between arms about which equally little is known.
         eligible : iterable of str, optional

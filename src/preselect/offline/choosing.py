@@ -67,7 +67,7 @@ class Chooser:
         return joint.show_rows(self._slots[logs.arm[rows]], logs.values[rows], logs.contexts[t])
 
     def choose(self, t: int, k: int, draws: int, seed: int, need_sets: bool) -> Choice:
-        """Return what it would choose if k arms of round t were to be shown."""
+        """Return what it would choose if k arms were shown in round t."""
         policy, shown = self._preselector.policy, self.show(t)
         found = policy.propensities(shown, k, draws=draws, seed=seed)
         if found is None:

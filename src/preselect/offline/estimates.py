@@ -76,7 +76,7 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
 
 
 def count_effective(weights: Floats) -> float:
-    """Return how many rounds of equal weight would tell as much (Kish's effective sample size).
+    """Return how many rounds of equal weight would say as much (Kish's effective sample size).
 
     >>> count_effective(np.array([1.0, 1.0, 0.0]))
     2.0

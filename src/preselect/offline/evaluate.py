@@ -182,7 +182,7 @@ def _check_sizes(past: Logs, rest: Logs) -> None:
         )
     if rest.shown.all():
         raise InputError(
-            "no round has an arm that was not shown, so that there is nothing to choose; add rows with shown=0 for the "
+            "no round has an arm that was not shown, so there is nothing to choose; add rows with shown=0 for the "
             "arms that were there, or say that every arm was there in every round (every_arm=True, --every-arm)"
         )
 

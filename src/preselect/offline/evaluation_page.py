@@ -35,7 +35,7 @@ def _find_warnings(value: PolicyValue) -> list[str]:
     if value.support.high < 1.0:
         warnings.append(
             f"{value.policy}: weights come to {value.support.value:.2f} instead of 1, so it may show arms that the "
-            "logs never show; nothing but the model can say anything about these"
+            "logs never show; only the model can say anything about these"
         )
     return warnings
 

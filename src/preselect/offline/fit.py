@@ -105,7 +105,7 @@ def _test(past: Logs, rest: Logs, options: dict[str, Any]) -> tuple[tuple[Score,
     found = {"the model": u, "popularity": by_popularity, "uniform": np.zeros(len(u))}
     likelihoods = {name: _score_outcomes(outcomes, each) for name, each in found.items()}
     if len(outcomes.sizes) < 2:
-        raise InputError("of the rounds to test on fewer than 2 have an outcome; use held_out=0, or a larger share")
+        raise InputError("fewer than 2 of the held-out rounds have an outcome; use held_out=0, or a larger share")
     ours = likelihoods["the model"]
     scores = tuple(Score(name, *_average(each), *_average(ours - each)) for name, each in likelihoods.items())
     return scores, bin_predictions(_pair_predictions(outcomes, u))

@@ -1,10 +1,10 @@
 """What a policy would have won: three ways to count it, each with what it takes to estimate it.
 
-Let S be the set that was shown, chosen with probability μ(S) by whoever kept the logs, and p_i the probability of arm i
-to be in it. The other policy chooses S with probability π(S), and has arm i in it with probability π_i. All of them
-depend on the context of the round.
+Let S be the set that was shown, chosen with probability μ(S) by the policy that kept the logs, and p_i the probability
+that arm i is in it. The other policy chooses S with probability π(S), and has arm i in it with probability π_i. All of
+them depend on the context of the round.
 
-**picks**: in how many rounds some arm would have been picked, where that may be none. With w = π(S) / μ(S)
+**picks**: in how many rounds an arm would have been picked, if it is possible to pick none. With w = π(S) / μ(S)
 
     E[w r(S)] = sum_S π(S) r(S),
 

@@ -35,6 +35,8 @@ def write_fit_page(path: Path, found: Fit, title: str) -> Path:
         headline=_list_headline(found),
         scores=[_tabulate_score(score) for score in found.scores],
         calibration=draw_calibration(found.calibration) if predictions >= _LEAST_PREDICTIONS else None,
+        predictions=predictions,
+        enough=_LEAST_PREDICTIONS,
         weights=_tabulate(weights) if weights is not None else None,
         left_out=0 if weights is None else max(len(weights.arms) - _MOST_ARMS, 0),
     )
@@ -65,4 +67,4 @@ def _tabulate(weights: Weights) -> dict[str, Any]:
         [name, *(Cell(f"{value:.2f}", f"± {error:.2f}") for value, error in zip(*pair, strict=True))]
         for name, *pair in zip(names, kept.values.tolist(), kept.deviations.tolist(), strict=True)
     ]
-    return {"header": ["", *("constant" if name == "1" else name for name in kept.columns)], "rows": rows}
+    return {"header": ["", *("usual" if name == "1" else name for name in kept.columns)], "rows": rows}

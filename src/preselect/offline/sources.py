@@ -71,7 +71,7 @@ def _read_journal(path: Path) -> dict[str, list[Any]]:
 
 
 def _list_rows(one: Round, made: Decided) -> list[dict[str, Any]]:
-    """Return the rows of a round: the arms that were chosen, and those that competed besides."""
+    """Return the rows of a round: the arms that were chosen, and those that competed alongside them."""
     tied = [name if isinstance(name, tuple) else (name,) for name in one.names]
     place = {arm: position for position, arms in enumerate(tied, start=1) for arm in arms}
     context = {f"context.{name}": value for name, value in made.context.items()}
@@ -95,7 +95,7 @@ def _read_preflib(path: Path) -> dict[str, list[Any]]:
     instance = OrdinalInstance()
     try:
         instance.parse_file(str(path))
-    except Exception as error:  # whatever it meets in a file that is none of PrefLib
+    except Exception as error:  # preflibtools may raise anything on other files
         raise InputError(f"{path} is not a file of PrefLib: {show(error)}") from None
     names = {number: str(name) for number, name in instance.alternatives_name.items()}
     if len(set(names.values())) < len(names):

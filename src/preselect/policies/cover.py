@@ -30,7 +30,7 @@ def draw_set(
 
 
 def explores(policy: LinearPolicy, randomness: Randomness) -> bool:
-    """Return whether this is one of the rounds that `explore` is the share of."""
+    """Return whether the set of this round is drawn from the belief, as in a share `explore` of all rounds."""
     return bool(randomness.generator.random() < policy.explore)
 
 

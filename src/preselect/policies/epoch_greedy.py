@@ -64,7 +64,7 @@ class EpochGreedy(LinearPolicy):
         self.precision = number(precision, "precision", above=0.0)
         self.estimate = WholeHistory(self.d, precision=self.precision, every=every)
         self.every = self.estimate.every
-        self._starts = [1]  # the first round of each epoch, as far as was needed
+        self._starts = [1]  # the first round of each epoch, extended when needed
 
     def explores(self, t: int) -> bool:
         """Return whether round t is the first of an epoch.

@@ -152,7 +152,7 @@ class MM(Policy):
             first, last = self.starts[place : place + 2]
             self._sets[tuple(self.members[first:last].tolist())] = place
         if len(self._sets) != np.count_nonzero(self.counts):
-            raise ValueError("some set is there twice")
+            raise ValueError("a set occurs twice")
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
         return arrays  # features are ignored

@@ -29,14 +29,14 @@ class Newton(BeliefPolicy):
     """Online Newton on the likelihood, upper confidence bounds on an arm's lead over the leader.
 
     The estimate is the online Laplace approximation (an extended Kalman filter) known for generalised linear models:
-    after each outcome A gains minus the Hessian of the log-likelihood at theta, and theta gains P = inv(A) times the
-    gradient. Under Plackett-Luce only differences between arms are ever observed, so what matters about an arm i is how
-    far it may lie above the leader b, the arm with the largest estimate:
+    after each outcome the negative Hessian of the log-likelihood at theta is added to A, and P = inv(A) times the
+    gradient is added to theta. Under Plackett-Luce only differences between arms are ever observed, so what matters
+    about an arm i is how far it may lie above the leader b, the arm with the largest estimate:
 
         u_i - u_b + beta sqrt(q),  q = (x_i - x_b)' P (x_i - x_b),                      bonus="contrast"
 
     by which the other k - 1 arms are chosen. bonus="arm" is the plain form, with u_i and q = x_i' P x_i. It is also the
-    contrast with NOBODY, whose features are zero, and so how a set of one is chosen if there is an outside option.
+    contrast with NOBODY, whose features are zero, so with an outside option a set of one is chosen by it.
 
     With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
     however long they compete. So by default beta grows for arms about which little has been learnt in all that time:
@@ -82,8 +82,7 @@ class Newton(BeliefPolicy):
     blocks : tuple of two int, optional
         (s, p) keeps the covariance in blocks: one of the first s features, which all arms share, and one of every p
         features after them, which are one arm's own. Memory then grows with the number of arms, not with its square.
-        A Preselector sets it by itself where it is needed. It goes with discount=1 and one number as mean and
-        precision.
+        A Preselector sets it where it is needed. It requires discount=1, and single numbers as mean and precision.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 

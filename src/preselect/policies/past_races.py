@@ -82,7 +82,7 @@ class PastRaces:
                 self.arms[at] = np.append(np.delete(self.arms[at], place), -1)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: int) -> None:
-        """Take over saved races of so many slots; a ValueError if there cannot be such races."""
+        """Take over saved races among this many slots; raise a ValueError if they are not valid."""
         found, total = {name: arrays[name] for name in self._names}, arrays["races"]
         count = len(found["ranked"])
         shapes = (count, self.contexts.shape[1]), (count, found["arms"].shape[-1])

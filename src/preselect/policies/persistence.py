@@ -87,7 +87,7 @@ def _limit_room(numbers: int) -> Iterator[None]:
 
 
 def make_block(rows: int, d: int) -> NDArray[np.float64]:
-    """Return rows x d zeros for what a policy learns; an InputError if that is more than can be held.
+    """Return rows x d zeros for what a policy learns; raise an InputError if there is no room for them.
 
     A policy that is read from a file holds no more than the file does, else a small file could claim all memory.
     """

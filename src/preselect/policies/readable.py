@@ -116,7 +116,7 @@ class ReadablePolicy(Guarded, ABC):
         """Return score and width of every arm; raise an InputError if the context is not finite."""
 
     def _check(self, n: int, k: SupportsIndex, eligible: ArrayLike | None, rules: Rules | None) -> tuple[int, Mask]:
-        """Return k and the mask of eligible arms, once all arguments of a choice among n arms are right."""
+        """Check the arguments of a choice among n arms; return k and the mask of eligible arms."""
         if type(k) is not int or not 1 <= k <= n:
             k = as_count(k, n)
         mask = EVERY_ARM if eligible is None else as_mask(eligible, n, k)
@@ -194,7 +194,7 @@ class ReadablePolicy(Guarded, ABC):
         return count_sets(sets, context.shape[0])
 
     def extend(self, decision: Decision, X: ContextLike, arms: ArrayLike) -> Decision:
-        """Return a decision with further arms of its context, which competed besides the chosen ones: for `learn`.
+        """Return a decision with further arms of its context, which competed alongside the chosen ones: for `learn`.
 
         They follow the chosen arms. Their scores and widths are NaN, because they were not chosen.
 

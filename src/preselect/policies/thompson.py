@@ -51,8 +51,7 @@ class Thompson(BeliefPolicy):
     blocks : tuple of two int, optional
         (s, p) keeps the covariance in blocks: one of the first s features, which all arms share, and one of every p
         features after them, which are one arm's own. Memory then grows with the number of arms, not with its square.
-        A Preselector sets it by itself where it is needed. It goes with discount=1 and one number as mean and
-        precision.
+        A Preselector sets it where it is needed. It requires discount=1, and single numbers as mean and precision.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from preselect.files import write_whole
 
 _BREAK = re.compile(r"([-_./])(?=\w)")
+_UNIT = re.compile(r"(\S+, \w{1,2})$")  # such as "at least, s"
 
 
 class Cell(NamedTuple):
@@ -57,10 +58,10 @@ def is_page(beginning: bytes) -> bool:
 
 
 def _mark_breaks(text: object) -> Any:
-    """Let a name break after _ - . and /, so that a narrow column need not break it inside a word."""
+    """Let a name break after _ - . and /, so that a narrow column need not break it inside a word; a unit stays."""
     from markupsafe import Markup, escape
 
-    return Markup(_BREAK.sub(r"\1<wbr>", str(escape(text))))
+    return Markup(_UNIT.sub(r'<span class="unit">\1</span>', _BREAK.sub(r"\1<wbr>", str(escape(text)))))
 
 
 def write_page(path: Path, content: str) -> Path:

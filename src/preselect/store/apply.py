@@ -12,7 +12,7 @@ from preselect.store.events import ArmChanged, ArmJoined, ArmRetired, ContextAdd
 from preselect.store.journal import Journal
 from preselect.store.record import Record
 
-_MOST = 10_000  # decisions that wait, kept in memory; others are read again when their outcome is told
+_MOST = 10_000  # decisions that wait, kept in memory; others are read again when their outcome arrives
 
 _CHOICE = ("chosen", "scores", "widths", "round", "seed", "version", "labels", "included", "propensities", "departures")
 
@@ -46,7 +46,7 @@ class Entry:
 
     @classmethod
     def of(cls, event: Event, number: int) -> Self:
-        """Make an entry from a decision in the journal; a JournalError if it is damaged.
+        """Make an entry from a decision in the journal; raise a JournalError if it is damaged.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Fold:
         self._numbers: dict[str, int] = {}
 
     def take(self, record: Record, *, repeat: bool = False) -> str | None:
-        """Take in the next event of the journal, which has to follow the last one; an error if it does not.
+        """Take in the next event of the journal; raise an error if it does not follow the last one.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Fold:
         return difference
 
     def apply(self, event: Event, number: int, entry: Entry | None = None) -> InputError | None:
-        """Apply an event to the state; an InputError if that is refused, and then nothing has changed.
+        """Apply an event to the state; if it is refused, raise an InputError and change nothing.
 
         An outcome counts even if nothing can be learnt from it; then the reason is returned. Every replay refuses it
         too.

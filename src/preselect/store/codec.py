@@ -44,7 +44,7 @@ _Body = dict[str, Any]
 
 
 def encode_event(event: Event, journal: str, at: float) -> Row:
-    """Write an event as a row that has no number and no digest yet; an InputError if JSON cannot hold a part of it.
+    """Write an event as a row without number and digest; raise an InputError if JSON cannot hold a part of it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def encode_event(event: Event, journal: str, at: float) -> Row:
 
 
 def decode_event(row: Row) -> Event:
-    """Read the event that is in a row; a JournalError of one sentence if it is damaged.
+    """Read the event that is in a row; raise a JournalError, one sentence, if it is damaged.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def decode_event(row: Row) -> Event:
 
 
 def peek_names(row: Row) -> tuple[str, tuple[Place, ...], tuple[str, ...]] | None:
-    """Return what is counted, without reading the rest: a kind, names, and arms that competed besides the chosen ones.
+    """Return what is counted, without reading the rest: a kind, names, and arms that competed without being chosen.
 
     The names are the chosen arms of a decision, or the ranked ones of an outcome.
 

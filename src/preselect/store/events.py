@@ -6,8 +6,8 @@
     ContextAdded  context    contexts have another feature
     Decided       decision   k arms were chosen
     Told          outcome    how a decision ended
-    Expired       expired    nobody told how a decision ended
-    Noted         note       how a decision will have ended, unless more is told
+    Expired       expired    no outcome came in time
+    Noted         note       how a decision will have ended, unless more is reported
 
 The state after an event is a fold over all events up to it (`preselect.store.apply`). Nothing but this module reads or
 writes what is in a row. Bodies are JSON with a version `v`; those of version 1 have none, and are read too.
@@ -243,13 +243,13 @@ class Told:
     after : float, optional
         How long it took, as a share of the time limit.
     details : mapping, default {}
-        What was told besides; nothing is learnt from it.
+        What else was reported; nothing is learnt from it.
     decision : int or None
         The number of the decision in its journal; None while it is not known.
     key : str, optional
         The public id of the decision.
     also : tuple of str, default ()
-        Arms that competed besides the chosen ones.
+        Arms that competed alongside the chosen ones.
     """
 
     kind: ClassVar[str] = "outcome"
@@ -264,7 +264,7 @@ class Told:
 
     @classmethod
     def of(cls, made: NamedDecision, outcome: Outcome, /, *, also: tuple[str, ...] = (), **more: Any) -> Self:
-        """Make the event of an outcome; an InputError if it does not fit the decision.
+        """Make the event of an outcome; raise an InputError if it does not fit the decision.
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class Told:
         outcome : Outcome
             How it ended.
         also : tuple of str, default ()
-            Arms that competed besides the chosen ones.
+            Arms that competed alongside the chosen ones.
         **more
             details, decision and key, as the class has them.
         """
@@ -287,7 +287,7 @@ class Told:
         return cls(kind, ranked, outcome.after, also=also, **more)
 
     def make_outcome(self, decision: NamedDecision) -> Outcome:
-        """Make the outcome that `learn` takes; an InputError if it does not fit the decision.
+        """Make the outcome that `learn` takes; raise an InputError if it does not fit the decision.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class Told:
         Parameters
         ----------
         other : Told
-            What was told before.
+            What was reported before.
         """
         ours, theirs = ((one.outcome, one.names, one.after, one.also) for one in (self, other))
         return ours == theirs
@@ -340,7 +340,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is known already about how a decision ended; nothing is learnt from it until it is told.
+    """What is known already about how a decision ended; nothing is learnt from it until it is reported.
 
     Parameters
     ----------

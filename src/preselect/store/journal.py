@@ -41,7 +41,7 @@ class Journal:
     storage : Storage
         The storage, open for reading or for writing.
     name : str, default "main"
-        The name of the journal; an error if there is none.
+        The name of the journal, which must exist.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Journal:
     # --- adding events ------------------------------------------------------------------------------------------------
 
     def encode(self, event: Event) -> Row:
-        """Write an event as a row that has no number yet, as of now; an InputError if JSON cannot hold it.
+        """Write an event as a row that has no number yet, as of now; raise an InputError if JSON cannot hold it.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Journal:
         return (found and found.row.digest) or (b"" if number else self.about.digest)
 
     def find_decision(self, number: int) -> Record | None:
-        """The decision with a number, None if there is none; a JournalError if it is not as it was written.
+        """Return the decision with a number, or None; raise a JournalError if it has been altered.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Journal:
         return self.storage.snapshots(self.name)
 
     def read_snapshot(self, snapshot: Snapshot) -> bytes:
-        """Return the state that a snapshot holds; a StateFileError if it is damaged or of another journal.
+        """Return the state that a snapshot holds; raise a StateFileError if it is damaged or not of this journal.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ def commit(journals: Iterable[Journal]) -> None:
 
 
 def check_name(name: Any, argument: str) -> str:
-    """Return a name that any storage can hold; an InputError if it is not one."""
+    """Return a name that any storage can hold; raise an InputError if it is not one."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
         raise InputError(f"{argument} is {show(name)}; use 1 to {_LONGEST} characters that can be printed")
     return name

@@ -195,14 +195,14 @@ class Learner(RecordedArms):
         after : float, optional
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         also : iterable of str, optional
-            Arms that competed besides the chosen ones: see Preselector.learn. It is recorded.
+            Arms that competed alongside the chosen ones: see Preselector.learn. They are recorded.
         details : mapping, optional
             What else to record, such as seconds; anything that JSON can hold. Nothing is learnt from it.
 
         Returns
         -------
         bool
-            False if the same was told before, so that nothing was to be done. Another outcome is a ConflictError, and
+            False if the same outcome was reported before: nothing changes. Another outcome is a ConflictError, and
             one of a decision that has expired an ExpiredError.
         """
         if not (details is None or isinstance(details, Mapping)):
@@ -221,9 +221,9 @@ class Learner(RecordedArms):
         return True
 
     def note(self, entry: Entry | int | str, *, details: Mapping[str, Any] | None = None, **outcome: Any) -> None:
-        """Record how a decision ended, to be told later together with what is not known yet; nothing is learnt now.
+        """Note how a decision ended while not everything about it is known; nothing is learnt before `learn`.
 
-        If this process dies before, the next one finds the note: see `find_note`.
+        If this process dies before that, the next one finds the note: see `find_note`.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Learner(RecordedArms):
         preselector = self._fold.preselector
         besides = list_besides(found.decision, given["also"])
         for name in besides:
-            preselector.arm(name)  # refuses what is no arm
+            preselector.arm(name)  # refuses unknown arms
         outcome = make_outcome(found.decision, **{**given, "also": besides}, nobody_may_win=preselector.policy.outside)
         more = {"details": details or {}, "decision": found.number, "key": found.key}
         return Told.of(found.decision, outcome, also=besides, **more)
@@ -372,7 +372,7 @@ def _find_end(seconds: float | None) -> float | None:
 
 
 def _repeat(known: Record, context: Values | None, k: int | None, **given: Any) -> Entry:
-    """Return the decision that a request got before; a ConflictError if it asked for something else."""
+    """Return the decision that a request got before; raise a ConflictError if it asked for something else."""
     event = known.event
     assert isinstance(event, Decided)
     try:

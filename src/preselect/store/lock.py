@@ -52,7 +52,7 @@ def _acquire(path: Path, journal: Path) -> int:
     while True:
         try:
             descriptor = open_plain(path, os.O_RDWR | os.O_CREAT)
-        except InputError as error:  # prepared by somebody else, to have another file overwritten
+        except InputError as error:  # prepared by someone else, to have another file overwritten
             raise JournalError(str(error)) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

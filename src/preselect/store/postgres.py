@@ -79,7 +79,7 @@ class PostgresStorage:
         return len(self._fetch(query, *about)) > 0
 
     def about(self, journal: str) -> About | None:
-        """Return what a journal began with; None if there is none of this name."""
+        """Return what a journal began with; None if there is no journal with this name."""
         query = "SELECT journal, created, genesis, description, software FROM preselect.journals WHERE journal = %s"
         found = self._fetch(query, journal)
         return About(*found[0]) if found else None
@@ -209,7 +209,7 @@ class PostgresStorage:
     def number(self, rows: Sequence[Row], refused: Sequence[Row] = ()) -> None:
         """Give rows that wait the numbers and digests that they have here, and remove those refused: all or nothing.
 
-        Only by the process that leads; an error if it does no longer.
+        Only the leading process may do this; raises an error if another leads by now.
         """
         with explain_errors(self.source):
             self._leader.number(rows, refused)

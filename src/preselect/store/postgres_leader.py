@@ -90,7 +90,7 @@ class Leader:
 
     @contextmanager
     def _transaction(self, rows: Sequence[Row] = (), others: Sequence[Row] = ()) -> Iterator[Connection]:
-        """Commit everything that is done inside, or nothing; an error if a lock was lost with its connection."""
+        """Commit everything done in the block, or nothing; raise an error if a lock was lost with its connection."""
         connection = self._connection
         if connection is None or connection.closed or not {row.journal for row in (*rows, *others)} <= self._journals:
             raise JournalError(f"{self._source}: this process no longer leads the journal; try again")

@@ -55,7 +55,7 @@ class Record:
 
     @property
     def event(self) -> Event:
-        """What happened; a JournalError if the row is damaged."""
+        """What happened. Raises a JournalError if the row is damaged."""
         if self._event is None:
             self._event = decode_event(self.row)
         return self._event
@@ -97,7 +97,7 @@ class Beginning:
 
     @classmethod
     def of(cls, about: About, source: str) -> Self:
-        """Read what a storage keeps; a JournalError that names the source if it is damaged.
+        """Read what a storage keeps; if it is damaged, raise a JournalError that names the source.
 
         Parameters
         ----------

@@ -138,7 +138,7 @@ class RecordedState:
         return self.preselector.propensities(context, k, eligible=eligible, draws=draws)
 
     def find(self, entry: Entry | int | str) -> Entry:
-        """Return a decision as the journal has it; an error if there is none, or if it is of another journal.
+        """Return a decision as it is in the journal; raise an error if there is none, or if it is of another journal.
 
         Parameters
         ----------

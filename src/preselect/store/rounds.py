@@ -1,8 +1,8 @@
 """Past rounds as a journal has them: the read model from which summaries, reports and pages take their numbers.
 
 A round is a decision with its outcome, if there is one yet. An arm is *played* in a round if it was chosen, whatever
-the outcome, or if it competed besides; it *wins* if it is the winner or the first of a ranking, alone or tied. What is
-special about races is in `preselect.race.summary`.
+the outcome, or if it competed without being chosen; it *wins* if it is the winner or the first of a ranking, alone or
+tied. What is special about races is in `preselect.race.summary`.
 """
 
 import gc
@@ -37,7 +37,7 @@ class Round:
     utilities : tuple of float
         Their estimated log-utilities at that moment, without what the policy added to explore.
     kind : str or None, default None
-        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; "expired" if nobody told in time; None as
+        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; "expired" if none came in time; None as
         long as it waits.
     names : tuple of str, or of tuples of str, default ()
         The winner, or the ranking, best first; arms that are tied in a tuple.
@@ -50,7 +50,7 @@ class Round:
     key : str or None, default None
         The public id of the decision.
     also : tuple of str, default ()
-        Arms that competed besides the chosen ones.
+        Arms that competed alongside the chosen ones.
     """
 
     number: int
@@ -108,7 +108,7 @@ class RoundCounts:
     Parameters
     ----------
     plays : Counter of str
-        By arm: the rounds in which it was chosen, or competed besides.
+        By arm: the rounds in which it was chosen, or competed all the same.
     wins : Counter of str
         By arm: the rounds that it won, or whose ranking it leads, alone or tied.
     outcomes : Counter of str

@@ -117,7 +117,7 @@ class Storage(Protocol):
         """Begin a journal, durably; False if there is one of this name already, which stays as it is."""
 
     def about(self, journal: str) -> About | None:
-        """Return what a journal began with; None if there is none of this name."""
+        """Return what a journal began with; None if there is no journal with this name."""
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, of any journals, each with its number and digest: all of them or, with an error, none.
@@ -212,7 +212,7 @@ class SharedStorage(Storage, Protocol):
     def number(self, rows: Sequence[Row], refused: Sequence[Row] = ()) -> None:
         """Give rows that wait the numbers and digests that they have here, and remove those refused: all or nothing.
 
-        Only by the process that leads; an error if it does no longer.
+        Only the leading process may do this; raises an error if another leads by now.
         """
 
     def lead(self, journal: str, *, patience: float | None = None) -> bool:
@@ -263,5 +263,5 @@ def _open_postgres(url: str, write: bool) -> Storage:
     try:
         from preselect.store.postgres import PostgresStorage
     except ImportError:
-        raise InputError("PostgreSQL needs psycopg: pip install 'preselect[postgres]'") from None
+        raise InputError("PostgreSQL needs psycopg; in a checkout, run pip install '.[postgres]'") from None
     return PostgresStorage(url, write=write)

@@ -31,7 +31,7 @@ def decode(text: str) -> Any:
 
 
 def simplify(value: Any, argument: str) -> Any:
-    """Return a value as JSON has it; an InputError, which calls it by the argument's name, if JSON cannot hold it."""
+    """Return a value as JSON holds it; if it cannot, raise an InputError that names the argument."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

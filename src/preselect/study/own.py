@@ -152,7 +152,7 @@ def _make(name: str, seed: np.random.SeedSequence) -> Any:
 
 
 def _try_rounds(setting: OwnSetting) -> tuple[int, dict[str, Measure]]:
-    """Play two rounds; return the number of features, and by what policies are judged."""
+    """Play two rounds; return the number of features, and what policies are judged by."""
     name = setting.environment
     environment = _make(name, np.random.SeedSequence(0))
     with _blame(name, "d"):

@@ -10,11 +10,10 @@ import numpy as np
 
 from preselect.named.tables import write_count
 from preselect.reports.html import Cell, render, write_page
-from preselect.study.figures import name_figure, write_figures
+from preselect.study.figures import name_figure, write_figures, write_tradeoff
 from preselect.study.plan import Plan, Setting
 from preselect.study.results import Results
 from preselect.study.statistics import PairedComparison, Summary, find_least_p
-from preselect.study.tradeoff import write_tradeoff
 
 _Content = TypeVar("_Content")
 _Table: TypeAlias = list[list[Any]]  # the header first

@@ -67,7 +67,7 @@ class Study:
         return cls(Results.open(folder))
 
     def compute(self, plan: Plan, **options: Any) -> None:
-        """Compute what is missing of a plan, and write tables, figures and the report.
+        """Compute what is missing from a plan, and write tables, figures and the report.
 
         Parameters
         ----------

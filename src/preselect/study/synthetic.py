@@ -20,7 +20,7 @@ REGRETS = {
     "top_k": Measure(
         "Regret of the set",
         "the share of the k best arms' total utility that the chosen k lack",
-        "cumulative top-k regret",
+        "cumulative regret of the set",
     ),
 }
 

@@ -57,7 +57,7 @@ class Gaussian(Estimator):
         _invert(P, self.A)
 
     def _map_belief(self, change: Change, theta: Floats, A: Floats) -> tuple[Floats, Floats]:
-        """Return theta and A in joint features that have changed by L, with the prior N(mean, 1 / Λ) that there was.
+        """Return theta and A in joint features that have changed by L, with the prior N(mean, 1 / Λ) as before.
 
         A - Λ becomes L (A - Λ) L', and A theta - Λ mean becomes L (A theta - Λ mean).
         """

@@ -53,7 +53,7 @@ class WholeHistory(Gaussian):
         return found
 
     def _maximise(self, estimate: Floats) -> bool:
-        """Maximise over all outcomes; whether a finite estimate follows."""
+        """Fit theta to all outcomes; return whether the estimate is finite."""
         past = self.history.arguments()
         return history.maximise_posterior(*past, self.base, 1.0, _TOLERANCE, _MOST_STEPS, estimate) >= 0
 
