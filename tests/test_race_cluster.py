@@ -1,10 +1,13 @@
 """Races on a Dask cluster of worker processes: what is learnt, and who dies with whom."""
 
+import asyncio
 import os
 import secrets
 import signal
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -143,6 +146,23 @@ def fail(_):
 
 def give_up(_):
     raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://nowhere"), 4)
+
+
+def test_results_that_take_long_to_fetch_arrive(pool, formulas, cluster, monkeypatch):
+    """A timeout in the middle would cancel fetching, of other races' results too."""
+    fetch = distributed.Client._gather_remote
+
+    async def fetch_slowly(*arguments):
+        await asyncio.sleep(0.6)
+        return await fetch(*arguments)
+
+    ticks = iter(range(20))  # StopIteration after about 5 seconds
+    monkeypatch.setattr(distributed.Client, "_gather_remote", fetch_slowly)
+    source = read_pool(pool({"one": ANSWER}, features=NONE)).features
+    with Cluster(cluster.scheduler_address) as found, ThreadPoolExecutor() as threads:
+        place = found.take_place(2, lambda: None)
+        measure = partial(found.measure, place, source, require_going=lambda: next(ticks))
+        assert len([*threads.map(measure, sorted(formulas.iterdir()))]) == 8
 
 
 def test_what_fails_on_a_worker_is_said(pool, formulas, cluster, monkeypatch):

@@ -121,17 +121,24 @@ class Cluster:
     def _wait(self, future: Any, tick: Callable[[], None]) -> Any:
         """Wait for a result; it is cancelled if anything goes wrong."""
         try:
-            while True:
-                try:
-                    return future.result(timeout=_TICK_SECONDS)
-                except TimeoutError:
-                    tick()
+            while not self._is_done(future):
+                tick()
+            # without a timeout: one that ran out would cancel fetching the results of other races too
+            return future.result()
         except (PreselectError, self._dask.KilledWorker):
             raise
         except (Exception, self._dask.CancelledError) as error:
             raise self._explain(error) from error
         finally:
             future.cancel()
+
+    def _is_done(self, future: Any) -> bool:
+        """Wait a moment for a task to end; return whether it has."""
+        try:
+            self._dask.wait(future, timeout=_TICK_SECONDS)
+        except TimeoutError:
+            return False
+        return True
 
     def _explain(self, error: BaseException) -> RunError:
         return RunError(f"a race on the Dask cluster at {self.address!r} failed: {str(error) or type(error).__name__}")
