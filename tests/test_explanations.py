@@ -91,7 +91,7 @@ def test_explanations_add_up(policy):
     assert preselector.to_bytes() == play(Preselector.from_bytes(preselector.to_bytes()), 0).to_bytes()
 
 
-@pytest.mark.filterwarnings("ignore:who wins in a set of one")
+@pytest.mark.filterwarnings("ignore:the winner of a set of one")
 @pytest.mark.parametrize("policy", ["newton", "thompson", "newton(explore=0.5)"])
 @pytest.mark.parametrize(
     "options",

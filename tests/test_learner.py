@@ -79,7 +79,7 @@ class Walk:
         self.learner.close()
 
 
-@pytest.mark.filterwarnings("ignore:who wins in a set of one")
+@pytest.mark.filterwarnings("ignore:the winner of a set of one")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("policy", registry.POLICIES)
 def test_an_interrupted_learner_resumes_like_one_that_was_not(path, policy, seed):

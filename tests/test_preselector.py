@@ -306,7 +306,7 @@ def test_k_has_to_be_given():
 def test_a_set_of_one_that_teaches_nothing_is_warned_of_once(tmp_path):
     """In the caller's line; not if NoWinner teaches something, and not again after a file or a replay."""
     preselector = Preselector(["a", "b"], seed=0)
-    with pytest.warns(UserWarning, match="who wins in a set of one teaches nothing; choose k=2 or more") as warned:
+    with pytest.warns(UserWarning, match="the winner of a set of one teaches nothing; choose k=2 or more") as warned:
         preselector.select(k=1)
     assert warned[0].filename == __file__
     for _ in range(50):

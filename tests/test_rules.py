@@ -372,7 +372,7 @@ def test_rules_are_refused_exactly_if_they_leave_no_set(budget):
         ({"budget": 1.0}, "prices should be 5 numbers, one per arm, not"),
         ({"prices": [1, -2, 1, 1, 1], "budget": 1.0}, "the price of arm 1 is -2.0; use a number of at least 0"),
         ({"prices": [np.nan, 2, 1, 1, 1], "budget": 1.0}, "the price of arm 0 is nan; use a number of at least 0"),
-        ({"prices": [3, 2, 4, 5, 1], "budget": 1.0}, "the budget of 1 pays no arm; the cheapest, arm 1, costs 2"),
+        ({"prices": [3, 2, 4, 5, 1], "budget": 1.0}, "the budget of 1 pays for no arm; the cheapest, arm 1, costs 2"),
         ({"include": [0], "prices": [3, 2, 1, 1, 1], "budget": 2.0}, "include has arm 0, which cost 3, but the budget"),
     ],
 )

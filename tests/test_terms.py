@@ -59,7 +59,7 @@ def test_a_small_budget_makes_a_small_set_from_which_can_be_learnt():
     assert set(decision.names) == {"b", "e"}
     preselector.learn(decision, winner="b")
     assert preselector.policy.observations == 1
-    with pytest.warns(UserWarning, match="who wins in a set of one teaches nothing"):
+    with pytest.warns(UserWarning, match="the winner of a set of one teaches nothing"):
         preselector.select([1.0], k=5, budget=1.0)
 
 
@@ -154,7 +154,7 @@ def test_representations_show_groups_and_prices():
         ({"groups": ["a"], "at_most": {"sport": 1}}, "groups is \\['a'\\]; give values by name"),
         ({"budget": -1}, "budget is -1; use a number of at least 0"),
         ({"budget": "x"}, "budget is 'x'; use a number of at least 0"),
-        ({"budget": 0.5}, "the budget of 0.5 pays no arm; the cheapest, 'b', costs 1"),
+        ({"budget": 0.5}, "the budget of 0.5 pays for no arm; the cheapest, 'b', costs 1"),
         ({"budget": 4, "include": ["a"]}, "include has 'a', which cost 5, but the budget is 4"),
     ],
 )

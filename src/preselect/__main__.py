@@ -1,4 +1,4 @@
-"""`python -m preselect` is the command."""
+"""Run the command with `python -m preselect`."""
 
 from preselect.cli import main
 

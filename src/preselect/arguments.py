@@ -197,7 +197,7 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """Return a value as messages show it, cut off if it is long.
+    """Return a value as text for a message, shortened if it is long.
 
     >>> show([1, 2])
     '[1, 2]'
@@ -213,7 +213,7 @@ def show(value: Any) -> str:
 def warn_about_one() -> None:
     """Warn the caller's caller: a set of one arm without an outside option teaches nothing."""
     warnings.warn(
-        "who wins in a set of one teaches nothing; choose k=2 or more, with a budget that pays them, "
+        "the winner of a set of one teaches nothing; choose k=2 or more, with a budget that allows it, "
         "or let the policy learn from failures (policy='newton(outside=True)') and report each of them as NoWinner()",
         stacklevel=4,  # above `serial`
     )

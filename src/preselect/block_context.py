@@ -1,7 +1,8 @@
-"""What a policy sees of a round if it keeps a block of its covariance for each arm, and those blocks.
+"""Contexts and covariances of policies that keep one block of their covariance for each arm.
 
-The joint features of an arm are z_i ⊗ c, which it shares with all arms, and e_i ⊗ w c, which are its own: those of its
-*slot*, at 0 for every other arm. Only the shared part and one number for each arm are ever computed.
+The joint features of an arm are z_i ⊗ c, whose weights all arms share, and e_i ⊗ w c, whose weights are its own. The
+latter belong to the arm's *slot* and are 0 for every other arm. Only the shared part and one number per arm are ever
+computed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SMALL = 2.0**-20  # scales a column that only carries utilities; a power of two
 
 @dataclass(frozen=True)
 class Blocks:
-    """A symmetric matrix of blocks: one for the shared features, one for each slot, and nothing between them.
+    """A symmetric block-diagonal matrix: one block for the shared features and one for each slot.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class Blocks:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """How many numbers the blocks hold."""
         return self.shared.size + self.own.size
 
     def diagonal(self) -> Floats:
@@ -49,7 +50,7 @@ class Blocks:
 
 @cache
 def _list_lower_half(size: int) -> tuple[Integers, Integers]:
-    """Return rows and columns of the lower half of a matrix, in the order in which `Blocks` keeps it."""
+    """Return the row and column indices of the lower half of a matrix, in the order of `Blocks.own`."""
     return np.tril_indices(size)
 
 
@@ -69,10 +70,10 @@ def unpack(lower: Floats, size: int) -> Floats:
 
 
 class BlockContext(StructuredContext):
-    """Arms with m features in common and a slot each, and one context of p numbers.
+    """Arms with m features and a slot each, and one context of p numbers.
 
-    Rows are those that such a policy learns from: the m p shared features, then the p numbers of the arm's own slot,
-    which the ids name.
+    A row, as the policy learns from it, has the m p shared features and then the p features of the arm's slot. The ids
+    say which slot that is.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class BlockContext(StructuredContext):
         self.shape = (len(arms), (arms.shape[1] + n_slots) * len(context))
 
     def rows(self, arms: Integers) -> Floats:
-        """Return the shared features of some arms and what they have in their own slots, one row each."""
+        """Return the shared features of some arms, followed by those of their own slots, one row each."""
         shared = (self.arms[arms][:, :, None] * self.context).reshape(len(arms), -1)
         return np.hstack((shared, np.tile(self.own, (len(arms), 1))))
 
@@ -106,9 +107,9 @@ class BlockContext(StructuredContext):
     ) -> tuple[NDArray[Any], Floats, Floats]:
         """Return a problem with m + 3 features; the last three stand for the arms' own slots.
 
-        They are the utility and the standard deviation that the slot adds; the latter in a column of its own for the
-        leader: as slots are independent, the squares of both add up in a contrast. The leader is the best of the
-        eligible arms unless it is given.
+        They are the utility that the slot adds, and the standard deviation that it adds: in one column for the leader,
+        in another for all other arms. Slots are independent, so both variances add up in a contrast with the leader. By
+        default the leader is the best of the eligible arms.
         """
         require_finite(self.context, "the context of X")
         m, size = self.arms.shape[1], len(self.context)
@@ -169,14 +170,14 @@ def _find_leader(u: Floats, eligible: Mask | None) -> int:
 
 
 def as_block_context(X: ContextLike, d: int | None, shared: int, size: int) -> Context:
-    """Return X as a policy with blocks uses it: arms whose slots are known."""
+    """Return X in the form that a policy with blocks needs: arms whose slots are known."""
     if isinstance(X, OneHotContext) and not shared and len(X.context) == size:
         slots = np.arange(X.n_arms) if X.ids is None else X.ids
         X = BlockContext(np.empty((len(slots), 0)), slots, X.context, 1.0, X.n_arms)
     if not isinstance(X, BlockContext):
         raise InputError(
-            "a policy with blocks has to know which slot is whose: show it a BlockContext or OneHot features, "
-            "or let a Preselector do it"
+            "a policy with blocks has to know the slot of each arm: give it a BlockContext or OneHot features, "
+            "or use a Preselector"
         )
     if X.shape[1] != d or X.arms.shape[1] * len(X.context) != shared or not len(X.ids):
         raise InputError(f"X has {X.shape[0]} arms and {X.shape[1]} joint features, but the policy has d={d}")

@@ -1,4 +1,4 @@
-"""Chances to win: those of the model, corrected by how earlier rounds ended."""
+"""Chances of winning for reports: the model's, corrected by how earlier rounds ended."""
 
 import math
 from collections.abc import Callable
@@ -18,16 +18,16 @@ _CLOSE, _MOST_STEPS = 1e-9, 60
 
 
 class Chances:
-    """The chances of the model, corrected: a policy is judged by how well it chooses, a report by what it predicts.
+    """Chances of winning, corrected because a policy only has to choose well, but a report has to predict well.
 
-    With v_i = exp(u_i) and V their sum, the model says that arm i wins with probability v_i / V if any arm wins, and
-    that any does with probability V / (1 + V). But u is one estimate, of many weights from few rounds, and chances
-    computed from it are too extreme. Here they are
+    With v_i = exp(u_i) and V their sum, the model says that some arm wins with probability V / (1 + V), and that it is
+    arm i with probability v_i / V. But u is an estimate of many weights from few rounds, so these chances are too
+    extreme. Here some arm wins with log-odds b + a log V, and it is arm i with probability
 
-        v_i^c / sum_j v_j^c  if any arm wins, and any does with log-odds b + a log V.
+        v_i^c / sum_j v_j^c.
 
-    a, b and c, at first 1, 0 and 1, are learnt from one round after the other. A round 100 rounds ago counts a third,
-    because early estimates err more than later ones. The estimates may be those of any policy.
+    a, b and c start at 1, 0 and 1 and are learnt round by round. A round 100 rounds ago counts only a third, because
+    early estimates err more than later ones. The estimates may come from any policy.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Chances:
         self._shares = _Belief(np.array([1.0]), np.diag([_SLOPE]))  # the belief about c
 
     def predict(self, u: Floats) -> Floats:
-        """Return each arm's chance to win, and then that of no winner.
+        """Return each arm's chance of winning, followed by the chance that no arm wins.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Chances:
 
 
 class _Belief:
-    """A Gaussian belief about a few weights, which forgets; what an outcome says depends on z = x'w only."""
+    """A Gaussian belief about a few weights, which forgets; the likelihood of an outcome depends on z = x'w only."""
 
     def __init__(self, mean: Floats, precision: Floats) -> None:
         self.mean, self._precision = mean, precision
@@ -115,18 +115,18 @@ def _find_mode(z: float, variance: float, slopes: _Slopes) -> tuple[float, float
 
 
 def _describe(u: Floats) -> Floats:
-    """Return what the odds that any arm wins depend on: 1 and log V."""
+    """Return the features of the odds that some arm wins: 1 and log V."""
     u = _bound(u)
     return np.array([1.0, u.max() + math.log(np.exp(u - u.max()).sum())])
 
 
 def _bound(u: Floats) -> Floats:
-    """Return u, at most 1000 in size: what is beyond has a chance of 0 or 1 anyway, and its square may overflow."""
+    """Return u clipped to ±1000: beyond that a chance is 0 or 1 anyway, and squares may overflow."""
     return np.clip(u, -_LARGEST, _LARGEST)
 
 
 def _compare(lead: Floats, c: float) -> tuple[float, float]:
-    """Return gradient and curvature in c of the winner's log-probability, given u minus that of the winner."""
+    """Return gradient and curvature in c of the winner's log-probability; `lead` is u minus the winner's u."""
     p = winner_probabilities(c * lead)
     mean = float(p @ lead)
     return -mean, float(p @ (lead - mean) ** 2)

@@ -1,4 +1,4 @@
-"""Connections to Dask clusters, for what runs on them."""
+"""Connect to a Dask cluster."""
 
 from typing import Any
 

@@ -1,11 +1,11 @@
-"""The decorators for compiled functions, and the cache on disk, so that later processes need not compile.
+"""Decorators that compile functions with numba, and a cache on disk that spares later processes the compiling.
 
 A *kernel* is called from Python. It is compiled at the first call, together with the helpers that it calls, and kept
-in numba's cache. A *helper* is called by compiled functions only: it has no entry for Python (calling it there ends
-the process; see `entry`), which saves a third of the time to compile it.
+in numba's cache. A *helper* is called only by compiled functions. It has no entry point for Python (calling it from
+Python crashes the process; see `entry`), which saves a third of the time to compile it.
 
-The cache is never in the way. Where it cannot be written it is read; where it is damaged it is replaced; where nothing
-helps, every process compiles for itself, and one warning says so.
+A bad cache is never an error. If it cannot be written, it is still read; if it is damaged, it is replaced; if neither
+works, every process compiles for itself, and one warning says so.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ KERNELS: list[Any] = []  # every kernel of the modules that were imported
 
 @cache
 def _digest_folder(folder: Path) -> str:
-    """One digest of all sources in a folder: numba looks at a kernel's own file only, not at those of its helpers."""
+    """Return one digest of all files in a folder: numba checks only a kernel's own file, not those of its helpers."""
     sources = [Path(__file__), *sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"".join(hashlib.sha256(source.read_bytes()).digest() for source in sources)).hexdigest()
 
@@ -47,7 +47,7 @@ def _warn_once() -> None:
 
 
 class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
-    """Data with a checksum, because damaged machine code would end the process."""
+    """Cached data with a checksum, because damaged machine code would crash the process."""
 
     def _save_data(self, name: str, data: Any) -> None:
         content = self._dump(data)
@@ -61,7 +61,7 @@ class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no t
 
 
 def _read_only(locator: type) -> type:
-    """A locator that accepts a folder that it can only read, if a cache is in it; numba's own insist on writing."""
+    """Make a locator that also accepts a read-only folder with a cache in it; numba's own need to write."""
     return type(locator.__name__, (locator,), {"ensure_cache_path": _require_cache})
 
 
@@ -81,7 +81,7 @@ class _Folders(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba h
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
-    """numba's cache of one kernel, valid for the sources of the kernel's whole folder; only making it can fail."""
+    """numba's cache of one kernel, valid until a source in the kernel's folder changes; only making it can fail."""
 
     _impl_class = _Folders
 
@@ -147,7 +147,7 @@ def embedded(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """Make a helper that becomes a part of its caller: for functions with one or two callers that call others."""
+    """Make a helper that becomes a part of its caller: for functions that call others and have one or two callers."""
     return _helper(function, _FUSED, inline="always")
 
 

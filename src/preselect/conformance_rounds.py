@@ -1,4 +1,4 @@
-"""What rounds of the conformance suite look like: the kinds of context that are shown, and of outcome that follow."""
+"""The kinds of context and outcome with which the conformance suite plays rounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTEXTS: dict[str, MakeContext] = {
 
 
 def _rank(decision: Decision, generator: np.random.Generator) -> Any:
-    """Rank the chosen arms by the model; each arm has noise of its own, wherever it stands in the decision."""
+    """Rank the chosen arms by the model; an arm's noise does not depend on its place in the decision."""
     u = decision.rows @ np.linspace(-1.0, 2.0, D) + generator.gumbel(size=MAX_ARMS)[decision.arms]
     return decision.arms[np.argsort(-u)].tolist()
 

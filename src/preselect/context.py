@@ -1,4 +1,4 @@
-"""What a policy is shown in a round: rows of features, or arms and a context kept apart (Kronecker structure).
+"""Contexts, which policies are shown: rows of features, or arms and a context kept apart (Kronecker structure).
 
 Policies see a `Context` and do not ask which kind it is; `as_context` wraps plain arrays.
 """
@@ -43,8 +43,8 @@ class Context(Protocol):
     ) -> tuple[NDArray[Any], Floats, Floats]:
         """Return a problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
-        With `contrasts`, differences between arms have the same forms, too; or at least those from the leader, which is
-        the best eligible arm unless it is given.
+        With `contrasts`, differences between arms keep their variances, too, or at least differences from the leader.
+        By default the leader is the best eligible arm.
         """
 
     def utilities(self, thetas: Floats) -> Floats:
@@ -63,7 +63,7 @@ class Context(Protocol):
 class _ArrayContext:
     """A plain n x d array of float64 or float32, C-contiguous.
 
-    One is made in every round. Without a constructor that takes half the time; `as_context` sets the attributes.
+    One is made in every round. It has no constructor, which halves the time: `as_context` sets the attributes.
     """
 
     __slots__ = ("X", "shape")
@@ -106,7 +106,7 @@ class StructuredContext:
     arms : array of n x a numbers
         The features of each arm.
     context : array of c numbers
-        The features of the round; d = a c joint features follow.
+        The features of the round; this makes d = a c joint features.
     ids : array of n distinct non-negative integers, optional
         Which arms these are, for policies such as MM that know arms by identity. By default an arm is known by its
         position.
@@ -144,7 +144,7 @@ class StructuredContext:
         """Return a smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.
 
         With Θ the a x c matrix of θ, z_i'(Θc) = x_i'θ; and z_i'Σ_c z_i = x_i'Σx_i, where Σ_c contracts Σ with c on
-        both sides: O(d²) once instead of n times. Differences between arms have the same forms as well.
+        both sides: O(d²) once instead of n times. Differences between arms keep their variances as well.
         """
         require_finite(self.context, "the context of X")
         size = len(self.context)
@@ -174,7 +174,7 @@ class StructuredContext:
 
 
 class OneHotContext(StructuredContext):
-    """Arms without features, each with weights of its own for the context c: rows e_i ⊗ c, of `n_arms` known arms."""
+    """Arms out of `n_arms`, without features, each with its own weights for the context c: rows e_i ⊗ c."""
 
     def __init__(self, n_arms: int, context: Floats, ids: Integers | None) -> None:
         self.n_arms = n_arms
@@ -191,9 +191,9 @@ class OneHotContext(StructuredContext):
     def contract(
         self, theta: Floats, Sigma: Any, contrasts: bool = False, *_: Any
     ) -> tuple[NDArray[Any], Floats, Floats]:
-        """Return utility and root of x'Σx as the two features of each arm: only the diagonal blocks of Σ are read.
+        """Return a problem in which each arm has two features, its utility and the root of its x'Σx.
 
-        For contrasts every block is read, and the arms become one-hot.
+        Only the diagonal blocks of Σ are read. With `contrasts` all of them are, and the arms become one-hot.
         """
         require_finite(self.context, "the context of X")
         size, shown = len(self.context), slice(None) if self.ids is None else self.ids

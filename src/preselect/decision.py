@@ -1,4 +1,4 @@
-"""A decision: the value that `select` returns and `learn` takes back, now, late or never."""
+"""Decisions, which `select` returns and `learn` takes back together with an outcome, now, later or never."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FORMAT = "preselect decision of positions, 1"
 class Decision:
     """The k selected arms, best first, with everything that learning needs to know about them.
 
-    A frozen value: attributes cannot be set and the arrays are read-only, because feedback may arrive long after the
-    arms have changed. Policies make decisions; to make one yourself, use `Decision.of`. As one is made in every round,
-    construction is cheap: scores and widths lie one after the other in one array, which the kernels fill.
+    Attributes cannot be set and the arrays are read-only, because feedback may arrive long after the arms have changed.
+    Policies make decisions; to make one yourself, use `Decision.of`. One is made in every round, so construction is
+    cheap: scores and widths share one array, which the kernels fill.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Decision:
     round : int
         Number of the decision, counted by the policy from 1.
     seed : int, default 0
-        The seed of what was left to chance.
+        The seed of the random numbers with which it was made.
     """
 
     __slots__ = ("_arms", "_bounds", "_ids", "_round", "_rows", "_seed")
@@ -116,14 +116,14 @@ class Decision:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """What the policy ranked the arms by: log-utilities, with the widths added. A leader has the largest."""
+        """The values by which the policy ranked the arms: log-utilities plus widths. A leader has the largest."""
         return _freeze(self._bounds[: len(self._arms)])
 
     @property
     def widths(self) -> NDArray[np.float64]:
         """The part of each score that is there for exploration; `scores - widths` is the plain estimate.
 
-        The leader is given the width of its strongest rival, so that no other arm has a larger score.
+        A leader is given the width of its strongest rival, so that no other arm has a larger score.
         """
         return _freeze(self._bounds[len(self._arms) :])
 
@@ -150,11 +150,11 @@ class Decision:
 
     @property
     def seed(self) -> int:
-        """The seed of what was left to chance: with the same state and arguments it gives the same decision."""
+        """The seed of its random numbers: with the same state and arguments it gives the same decision."""
         return self._seed
 
     def to_json(self) -> str:
-        """Return the decision as JSON, from which `from_json` makes it again, exact to the last bit."""
+        """Return the decision as JSON, from which `from_json` restores it exactly, to the last bit."""
         return json.dumps(
             {
                 "format": _FORMAT,
@@ -203,7 +203,7 @@ def make_decision(
     round: int,
     seed: int,
 ) -> Decision:
-    """Make a decision of parts that are known to fit together: one is made in every round."""
+    """Make a decision from parts that are known to fit together: no checks, because one is made in every round."""
     arms.setflags(False)  # type: ignore[call-arg]  # by position: three times as fast as by keyword
     rows.setflags(False)  # type: ignore[call-arg]
     if ids is not arms:
@@ -229,7 +229,7 @@ def list_values(values: NDArray[np.float64]) -> list[Any]:
 
 
 def read_values(values: Any) -> NDArray[np.float64]:
-    """Return the numbers that `list_values` listed."""
+    """Return the array that `list_values` turned into lists."""
     array = np.array(values, dtype=object)
     flat = [float("nan") if one is None else _read_number(one) for one in array.ravel()]
     return np.array(flat, dtype=np.float64).reshape(array.shape)
@@ -254,7 +254,7 @@ def read_json(text: str | bytes, form: str) -> dict[str, Any]:
 
 @contextmanager
 def refuse_damage() -> Iterator[None]:
-    """Turn any error in reading a decision into one sentence."""
+    """Turn any error in reading a decision into an InputError of one sentence."""
     try:
         yield
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:

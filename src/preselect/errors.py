@@ -7,8 +7,8 @@
     │   └── ExpiredError      the decision has expired, so nothing can be learnt from it
     ├── StateFileError    a state file cannot be read
     ├── JournalError      a journal cannot be read, written or resumed
-    │   └── UnlearntError     an outcome is recorded, but nothing can be learnt from it
-    ├── OverloadedError   there is too much to do at present; the same again later may work
+    │   └── UnlearntError     an outcome is recorded, but cannot be learnt from
+    ├── OverloadedError   there is too much to do at present; try again later
     ├── ResultsError      a folder of study results cannot be used
     ├── RunError          a study stopped before it was finished
     ├── StoppedError      a race was stopped from outside
@@ -31,11 +31,11 @@ class InputError(PreselectError, ValueError):
 
 
 class NotFoundError(InputError):
-    """What the caller names, such as a decision, does not exist."""
+    """Something that the caller names, such as a decision, does not exist."""
 
 
 class ConflictError(InputError):
-    """Something else is there already: another outcome of the decision, another preselector of this name."""
+    """Something different exists already: another outcome of the decision, another preselector of this name."""
 
 
 class ExpiredError(InputError):
@@ -51,11 +51,11 @@ class JournalError(PreselectError):
 
 
 class UnlearntError(JournalError):
-    """An outcome is recorded, but nothing can be learnt from it, such as that of an arm that has left."""
+    """An outcome is recorded, but cannot be learnt from, for instance because the arm has left."""
 
 
 class OverloadedError(PreselectError):
-    """There is too much to do at present. Nothing has changed; the same again later may work."""
+    """There is too much to do at present. Nothing has changed; try again later."""
 
 
 class ResultsError(PreselectError):
@@ -67,7 +67,7 @@ class RunError(PreselectError):
 
 
 class StoppedError(PreselectError):
-    """A race was stopped from outside, so that it is void: all its processes are dead, and nothing is learnt."""
+    """A race was stopped from outside. It is void: all its processes are dead, and nothing is learnt."""
 
 
 class RequestError(PreselectError):
@@ -93,4 +93,4 @@ class RequestError(PreselectError):
 
 
 class ServiceError(PreselectError):
-    """The service cannot be reached, or fails. Whether a request has been carried out is not known."""
+    """The service cannot be reached, or fails. It is not known whether the request has been carried out."""

@@ -1,8 +1,8 @@
-"""Joint feature maps from arms and a context to what a policy is shown, and the paper's feature reduction.
+"""Joint feature maps, which combine features of arms and context for a policy, and the paper's feature reduction.
 
 Under the Plackett-Luce model only differences between arms matter: a feature that is the same for every arm cancels in
-every probability. That is why `Concatenation` cannot make a linear utility depend on the context, and why main effects,
-where they are offered, are those of the arms.
+every probability. That is why `Concatenation` cannot make a linear utility depend on the context, and why the only main
+effects on offer are those of the arms.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Kronecker:
 
 
 class OneHot:
-    """A linear utility of the context for each of a fixed number of arms, learnt jointly: x_i = e_i ⊗ c.
+    """Own weights for each of a fixed number of arms, whose utilities are linear in the context: x_i = e_i ⊗ c.
 
-    Call it with the features of the context. A round may show some of the arms only, given by `ids`.
+    Call it with the features of the context. If a round shows only some of the arms, `ids` says which.
 
     Parameters
     ----------
@@ -120,7 +120,8 @@ class Reduction:
 
     Each feature is scaled by its smallest and largest value. Those whose variance is then below `variance` are dropped;
     and while any two of the rest correlate by more than `correlation` in absolute value, the later one of the most
-    correlated pair is dropped. Values beyond those seen in `fit` are scaled alike and may leave [0, 1].
+    correlated pair is dropped. Values outside the range seen in `fit` are scaled in the same way and end up outside [0,
+    1].
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Files: read whole and decompressed, written whole or not at all.
+"""Read files whole and decompressed; write them whole or not at all.
 
 A file that begins like gzip or xz is decompressed when it is read, whatever its name. Writing never harms what is
-already there: a device, a pipe or an open file such as /dev/stdout is added to, a symbolic link keeps pointing where it
-did, an existing file keeps its mode and owner, and a crash leaves either the old content or the new.
+already there: output to a device, a pipe or an open file such as /dev/stdout is appended, a symbolic link keeps
+pointing where it did, an existing file keeps its mode and owner, and a crash leaves either the old content or the new.
 """
 
 import errno
@@ -111,7 +111,7 @@ def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
 def require_ours(
     path: str | PathLike[str], is_ours: Callable[[bytes], bool], problem: str = "was not written by preselect"
 ) -> None:
-    """Raise an InputError if writing would replace a file whose beginning is not one of ours; an empty one may go."""
+    """Raise an InputError if writing would replace a file that is not empty and whose beginning is not ours."""
     with explain_writing(path):
         status = _stat(path)
         if status is None or not stat.S_ISREG(status.st_mode) or _find_descriptor(path) is not None:
@@ -125,7 +125,7 @@ def require_ours(
 def write_whole(path: str | PathLike[str], content: bytes | str) -> None:
     r"""Write a file so that a crash leaves the old content or the new one, and nothing else about it changes.
 
-    Text becomes UTF-8. Names of files may hold bytes that are not text; those become \udc80 and the like.
+    Text becomes UTF-8. Bytes in a file name that are not text are written as escapes such as \udc80.
     """
     with explain_writing(path):
         target, status = Path(os.path.realpath(path)), _stat(path)
@@ -137,7 +137,7 @@ def write_whole(path: str | PathLike[str], content: bytes | str) -> None:
 
 
 def write_new(path: str | PathLike[str], content: bytes | str) -> None:
-    """Write a new file, whole or not at all; if anything is there already, it stays as it is and an error says so."""
+    """Write a new file, whole or not at all; raise an InputError if there is anything of that name already."""
     with explain_writing(path):
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -167,7 +167,7 @@ def open_plain(path: str | PathLike[str], flags: int) -> int:
 
 
 def open_regular(path: str | PathLike[str]) -> IO[bytes]:
-    """Open a file for reading; an OSError, at once, if it is not a regular file."""
+    """Open a file for reading; raise an OSError, without waiting, if it is not a regular file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -179,14 +179,14 @@ def open_regular(path: str | PathLike[str]) -> IO[bytes]:
 
 
 def replace_plain(path: Path, content: bytes) -> None:
-    """Write a file as `write_whole` does, but instead of a link, not through it."""
+    """Write a file as `write_whole` does, but replace a link instead of following it."""
     with explain_writing(path):
         found = path.lstat() if os.path.lexists(path) else None
         _replace(path, content, found if found is not None and stat.S_ISREG(found.st_mode) else None)
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that only this user can enter; one that is there must be a folder, not a link, of this user."""
+    """Make a folder that only this user can enter; one that exists must belong to this user and not be a link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(0o700)
@@ -223,7 +223,7 @@ def _is_replaceable(path: str | PathLike[str], status: os.stat_result) -> bool:
 
 
 def _find_descriptor(path: str | PathLike[str]) -> tuple[str, int] | None:
-    """Return process and number if the path leads through an open file, as /dev/stdout and /dev/fd/3 do."""
+    """Return process and descriptor number if the path names an open file, as /dev/stdout and /dev/fd/3 do."""
     place = fspath(path)
     for _ in range(_MAX_LINKS):
         folder, name = os.path.realpath(os.path.dirname(place)), os.path.basename(place)
@@ -238,7 +238,7 @@ def _find_descriptor(path: str | PathLike[str]) -> tuple[str, int] | None:
 
 
 def _open_stream(path: str | PathLike[str]) -> IO[bytes]:
-    """Open a device, a pipe or an open file to add to it."""
+    """Open a device, a pipe or an open file for appending."""
     process, number = _find_descriptor(path) or ("", 0)
     if process == str(os.getpid()):
         return open(os.dup(number), "wb")  # shares the position, so that what others write there comes before or after
@@ -246,7 +246,7 @@ def _open_stream(path: str | PathLike[str]) -> IO[bytes]:
 
 
 def _replace(target: Path, data: bytes, status: os.stat_result | None) -> None:
-    """Write beside the target and rename; `status` is that of the file to be replaced, None if there is none."""
+    """Write a new file beside the target and rename it; `status` is that of the file to be replaced, if any."""
     temporary = target.with_name(f".{secrets.token_hex(8)}")  # short: the target's own name may be as long as allowed
     # unreadable for others until the old mode is set; a new file gets the mode that the umask allows
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if status is None else 0o600)

@@ -13,9 +13,9 @@ _Result = TypeVar("_Result")
 
 
 class Guarded:
-    """Base of what several threads may use: calls wait for each other, copies are made between two of them.
+    """Base of classes that several threads may use: calls wait for each other, and copies are made between calls.
 
-    The lock may be taken again by the thread that holds it. It is not part of the state: a copy has its own.
+    A thread that holds the lock may take it again. The lock is not part of the state: a copy has its own.
     """
 
     _guard: threading.RLock
@@ -45,7 +45,7 @@ _Self = TypeVar("_Self", bound=Guarded)
 
 
 def serial(method: Callable[Concatenate[_Self, _P], _Result]) -> Callable[Concatenate[_Self, _P], _Result]:
-    """Let a method of a guarded object wait until no other thread is in one."""
+    """Make a method of a guarded object wait while another thread is in one."""
 
     @wraps(method)
     def call(self: _Self, /, *given: _P.args, **options: _P.kwargs) -> _Result:

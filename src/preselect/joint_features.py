@@ -22,9 +22,9 @@ _SHARE = 8  # with blocks, arms are rescaled once an eighth of them is new, beca
 class JointFeatures:
     """(arm's features, arm's identity) ⊗ (1, context), scaled: what a policy is shown of named arms and a context.
 
-    The scaling in use changes in `renew` only, never because a context is shown or an arm joins: else what the weights
-    of a policy mean would change without anything being learnt. Arms are known by their slots, the numbers of their
-    identities.
+    The scaling in use changes only in `renew`, never because a context is shown or an arm joins: otherwise the meaning
+    of a policy's weights would change without anything being learnt. An arm is known by its slot, the number of its
+    identity.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class JointFeatures:
         return [self.contexts, self.scaled_contexts, self.scaled_arms, self.joined]
 
     def list_places(self, slot: int) -> Integers:
-        """Return where the own features of a slot are among the joint features."""
+        """Return the columns of the joint features that belong to a slot."""
         shared, size = self.blocks
         return shared + slot * size + np.arange(size)
 
     def add(self, values: Floats, slot: int | None = None) -> int:
-        """Add an arm with these features, in a slot that is free or in a new one; return which."""
+        """Add an arm with these features, in a free slot or a new one; return the slot."""
         if slot is None:
             slot = self.n_slots
             if slot == len(self._values):
@@ -86,13 +86,13 @@ class JointFeatures:
         return slot
 
     def change(self, slot: int, values: Floats) -> None:
-        """Give an arm other features."""
+        """Change the features of an arm."""
         self.values[slot] = values
         self.joined += 1
         self._arms = None
 
     def remove(self, slot: int) -> None:
-        """Take an arm out, so that the scaling no longer depends on it."""
+        """Remove an arm, so that the scaling no longer depends on it."""
         self.values[slot] = np.nan
         self._arms = None
 
@@ -102,7 +102,7 @@ class JointFeatures:
         self._arms = None
 
     def add_context(self) -> Change:
-        """Let contexts have one more feature; return how the others change, because many are not to outweigh few."""
+        """Add a feature to contexts; return how the others change, because longer rows are scaled down."""
         size = self.seen.size
         for name in ("context_scaling", "seen"):
             setattr(self, name, Scaling.of(np.column_stack((getattr(self, name).seen, np.zeros(3)))))
@@ -111,7 +111,7 @@ class JointFeatures:
         return Change(arms, np.stack((factors, np.zeros(size + 1))))
 
     def show(self, context: Floats, slots: Integers | None = None) -> StructuredContext:
-        """Return what a policy sees of some arms in a context, or of all slots in order."""
+        """Return what a policy is shown of some arms in a context, or of all slots in order."""
         c = self._complete(context)
         if self.has_blocks:
             return self._show_blocks(self._scale_all(), np.arange(self.n_slots), slots, c)
@@ -123,25 +123,25 @@ class JointFeatures:
         return StructuredContext(self._arms, c) if slots is None else StructuredContext(self._arms[slots], c, slots)
 
     def show_rows(self, slots: Integers, values: Floats, context: Floats) -> StructuredContext:
-        """Return what a policy sees of some arms, whose own features are given, in a context."""
+        """Return what a policy is shown of arms with the given features in a context."""
         c = self._complete(context)
         if self.has_blocks:
             return self._show_blocks(self._scale(values), slots, None, c)
         return StructuredContext(self._join(slots, values), c, slots)
 
     def see(self, context: Floats) -> None:
-        """Take in a context for the scaling to come."""
+        """Count a context in the statistics from which the next scaling is made."""
         if self.seen.size:
             self.seen.learn(context)
         self.contexts += 1
 
     def see_all(self, contexts: Floats) -> None:
-        """Take in all contexts so far, one per row, and scale by them."""
+        """Replace all contexts seen so far by these, one per row, and scale by them."""
         self.seen, self.contexts = Scaling.fit(contexts), len(contexts)
         self.renew()
 
     def rows(self, arms: Integers, values: Floats, context: Floats) -> Floats:
-        """Return the joint features of some arms, whose own features are given, in a context, or in one for each."""
+        """Return the joint features of arms with the given features, in one context or in one for each arm."""
         c = self._complete(context)
         if context.ndim == 2:
             joined: Floats = (self._join(arms, values)[:, :, None] * c[:, None, :]).reshape(len(arms), -1)
@@ -153,17 +153,17 @@ class JointFeatures:
         return (self._find_joined(arms, values)[:, :, None] * c).reshape(len(arms), -1)
 
     def deviations(self, context: Floats) -> Floats:
-        """Return what one standard deviation more of each of the arms' features adds to joint features in a context."""
+        """Return what one standard deviation of each of the arms' features adds to the joint features in a context."""
         features, columns = self._values.shape[1], 1 + len(context)
         own = columns if self.has_blocks else self.capacity * columns
         shared = np.kron(np.eye(features), self._complete(context)) * 0.5 * self._weight * self.arm_scaling.unit
         return np.hstack((shared, np.zeros((features, own))))
 
     def renew(self) -> Change | None:
-        """Scale by what has been seen by now; return what that changes, None if it is not due.
+        """Renew the scaling from what has been seen so far; return how that changes features, None if it is not due.
 
-        It is due when arms have joined, and when twice as many contexts have been seen as at the last time: so it
-        becomes rarer and rarer. What was seen before then counts half, so that the scaling follows a drift.
+        It is due when arms have joined, and when twice as many contexts have been seen as at the last renewal, so it
+        becomes rarer and rarer. After a renewal, what was seen before counts half, so that the scaling follows a drift.
         """
         due, joined = self.contexts >= _RENEWAL * max(self.scaled_contexts, 1), self._have_joined()
         arms = Scaling.fit(self.values) if joined and self.arm_scaling.size else self.arm_scaling
@@ -185,9 +185,9 @@ class JointFeatures:
         return self.joined > self.scaled_arms + max(enough - 1, 0)
 
     def _adopt_seen(self) -> Scaling:
-        """The scaling by what has been seen, with larger deviations while that is little.
+        """Return the scaling by what has been seen, with larger deviations while that is little.
 
-        A deviation that is much too small would cut off most values, which no later change could undo.
+        A deviation that is much too small would cut off most values, and no later change could undo that.
         """
         count, mean, squares = self.seen.seen
         return Scaling.of(np.stack((count, mean, squares * (1.0 + _CAUTION / np.maximum(count, 1.0)))))
@@ -202,7 +202,7 @@ class JointFeatures:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int] | None) -> None:
-        """Take over the arrays of n slots and the counts of a state file; files of earlier versions have fewer."""
+        """Restore the arrays of n slots and the counts from a state file; files of earlier versions have fewer."""
         found = {"context_seen": arrays["context_scaling"], **arrays}
         expected = {**self.arrays(), "values": np.empty((n, self._values.shape[1]))}
         for name, array in expected.items():
@@ -242,13 +242,13 @@ class JointFeatures:
         return self._arms
 
     def _find_joined(self, arms: Integers, values: Floats) -> Floats:
-        """As `_join`; arms that have not changed since they were shown need not be scaled again."""
+        """Do what `_join` does, without scaling arms again that have not changed since they were last shown."""
         if self._arms is not None and values.tobytes() == self._values[arms].tobytes():
             return self._arms[arms]
         return self._join(arms, values)
 
     def _join(self, arms: Integers, values: Floats) -> Floats:
-        """Scaled features and one-hot identities of arms, in equal parts, as rows of length 1 on average.
+        """Return scaled features and one-hot identities of arms, in equal parts, as rows of length 1 on average.
 
         So a policy's prior says the same about an arm, however many features describe it.
         """

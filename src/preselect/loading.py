@@ -1,4 +1,4 @@
-"""Read what any `save` of this library wrote."""
+"""`load` reads a policy or preselector from a file that `save` wrote."""
 
 from preselect import state
 from preselect.named.state import AnyPath

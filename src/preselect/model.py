@@ -1,10 +1,10 @@
 """The contextual Plackett-Luce model as pure functions.
 
 Probabilities and likelihoods take log-utilities u; derivatives take rows X and theta, since u = X theta. A `ranking`
-lists positions in the set, best first. A full ranking, a top-m ranking and a winner (m = 1) are the same to every
-function here. Arms that are tied are in a list: [[0, 1], 2] has the probability of all its orders together.
-exp(u) is never computed without a shift, so utilities may be arbitrarily large.
-Equation numbers are those of El Mesaoudi-Paul, Bengs and Hüllermeier (2020).
+lists positions in the set, best first. Every function takes full rankings, top-m rankings and winners (m = 1) alike.
+Tied arms share a list: [[0, 1], 2] has the probability of all its orders together. exp(u) is never computed without a
+shift, so utilities may be arbitrarily large. Equation numbers are those of El Mesaoudi-Paul, Bengs and Hüllermeier
+(2020).
 """
 
 from __future__ import annotations

@@ -122,9 +122,9 @@ class Winner(Outcome):
 class Ranking(Outcome):
     """The selected arms, or the best m of them, in order; tied arms are in a list of their own.
 
-    A tie says that its arms are better than those behind it, and nothing about their order: it teaches what all orders
-    of its arms teach on average, by Plackett-Luce. If all selected arms are tied, nothing is learnt, unless the policy
-    has an outside option: then all of them have beaten it.
+    A tie says that its arms beat those behind it, and nothing about their order: it teaches the average of what all
+    orders of its arms teach, by Plackett-Luce. If all selected arms are tied, nothing is learnt, unless the policy has
+    an outside option, which all of them have then beaten.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def list_ties(ranking: NDArray[np.int64]) -> Iterator[list[int]]:
 class NoWinner(Outcome):
     """Every selected arm failed, for instance by running out of time.
 
-    It is counted. Policies with `outside=True` learn from it that the arms fell short; others learn nothing.
+    Policies with `outside=True` learn from it that the arms were too weak; others only count it.
 
     Parameters
     ----------
@@ -234,4 +234,4 @@ class NoWinner(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Void(Outcome):
-    """The round says nothing about the arms, for instance after a fault of the machine: counted, not learnt from."""
+    """The round says nothing about the arms, for instance because the machine failed: it is only counted."""

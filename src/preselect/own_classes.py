@@ -1,4 +1,4 @@
-"""Policies and environments of the user's own, written as module:Class or module:Class(parameter=value, ...)."""
+"""The user's own policies and environments, written as module:Class or module:Class(parameter=value, ...)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from preselect.errors import InputError
 
 
 def parse_call(text: str, kind: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the parameters that a text gives; `kind` says what it names, for messages.
+    """Split a text into a name and parameters; `kind`, such as "policy", is what messages call it.
 
     >>> parse_call("mine:Mine(n=3)", "policy")
     ('mine:Mine', {'n': 3})
@@ -68,7 +68,7 @@ def name_class(known: type[Any]) -> str:
 
 
 def digest_class(known: type[Any]) -> str:
-    """Return a digest of the file in which a class is written, or, if there is none, as in a notebook, of its code."""
+    """Return a digest of a class's source file, or of its code if there is no file, as in a notebook."""
     try:
         content = Path(inspect.getsourcefile(known) or "").read_bytes()
     except (OSError, TypeError):

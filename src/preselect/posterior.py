@@ -1,4 +1,4 @@
-"""The posterior of the weights given all outcomes of some logs at once: its maximum, and the curvature there."""
+"""Fit weights to all outcomes of logs at once: find the maximum of their posterior, and the curvature there."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def maximise(X: Floats, outcomes: RankedRows, mean: Floats, precision: Floats) -
     steps = history.maximise_posterior(*past, base, 1.0, _TOLERANCE, _MOST_STEPS, block)
     if steps < 0 or not np.isfinite(block).all():
         largest = np.abs(X).max(initial=0.0)
-        raise InputError(f"no finite weights follow from these logs; their {d} joint features go up to {largest:.3g}")
+        raise InputError(f"no finite weights fit these logs; their {d} joint features go up to {largest:.3g}")
     firsts = np.cumsum(outcomes.sizes) - outcomes.sizes
     return _Maximum(block, steps, T, int(np.count_nonzero(outcomes.rows[firsts] == NOBODY)))
 

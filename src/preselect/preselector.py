@@ -1,4 +1,4 @@
-"""The facade: arms and features by name, any policy, arms that join later, features of any scale, save and load."""
+"""`Preselector`, the main class: arms and features by name, any policy, arms that join later, save and load."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Preselector(NamedArms, ReadableState):
 
     Every arm has weights of its own: one for itself and one for each feature of the context. What arms have in common
     is learnt through their features. Features may have any scale, because they are scaled by what has been seen of them
-    so far (see Scaling), and any of them may be missing. Only `learn` renews the scaling, from time to time, and what
-    was learnt follows it. In the paper's terms the joint features of an arm are (its features, its identity) ⊗ (1,
-    context).
+    so far (see Scaling), and any of them may be missing. Only `learn` renews the scaling, from time to time, and
+    converts what was learnt to it. In the paper's terms the joint features of an arm are (its features, its identity) ⊗
+    (1, context).
 
     Several threads may use one preselector: their calls wait for each other.
 
@@ -55,16 +55,17 @@ class Preselector(NamedArms, ReadableState):
         Whether every arm has weights of its own. With False only arm features count: for arms that are so numerous or
         short-lived that little can be learnt about each.
     nobody_may_win : bool, default False
-        Whether rounds may end without a winner, as when nothing is clicked, and that is learnt from: `winner=None`.
-        Turns on the outside option of policies that have one ("newton", "thompson"); needs `identity`.
+        Whether `winner=None` is learnt from: rounds may end without a winner, as when nothing is clicked. Turns on the
+        outside option of policies that have one ("newton", "thompson"); needs `identity`.
     covariance : "full" or "blocks", optional
-        What is known about how the errors of weights go together: all of it, which takes memory for the square of the
-        number of joint features, at most 5000; or one block for the features of arms and one for each arm's own weights
-        (newton and thompson without discount), for any number of arms. By default blocks above 1000 joint features.
+        How the uncertainty of the weights is kept: "full" is exact, but takes memory for the square of the number of
+        joint features, at most 5000; "blocks" keeps one block for the features of arms and one for each arm's own
+        weights (newton and thompson without discount), for any number of arms. By default blocks above 1000 joint
+        features.
     groups : mapping of str to str, optional
-        The group of each arm, such as {"a": "sport"}, which `select` may limit; arms left out belong to none.
+        The group of each arm, such as {"a": "sport"}, for limits in `select`; arms left out belong to none.
     prices : mapping of str to float, optional
-        The price of each arm, at least 0, for which `select` may have a budget.
+        The price of each arm, at least 0, for a budget in `select`.
     seed : int, optional
         Makes the choices reproducible. Without a seed they differ from run to run.
 
@@ -191,7 +192,8 @@ class Preselector(NamedArms, ReadableState):
         groups : mapping of str to str, optional
             The groups of some arms in this round only, instead of their own; None for no group.
         propensities : bool, default False
-            Whether the decision says how likely each of its arms was, if the policy leaves that to chance.
+            Whether the decision records the probability with which each of its arms was chosen, if the policy is
+            random.
 
         Returns
         -------
@@ -229,7 +231,7 @@ class Preselector(NamedArms, ReadableState):
         groups: Groups | None = None,
         propensities: bool = False,
     ) -> NamedDecision:
-        """Choose as `select` does, and change nothing: the same state, arguments and seed give the same decision.
+        """Choose as `select` does, but change nothing: the same state, arguments and seed give the same decision.
 
         For several processes that choose with copies of one state. The process that learns from their decisions gives
         each of them to `record`, and to `learn` when its outcome is known.
@@ -241,7 +243,7 @@ class Preselector(NamedArms, ReadableState):
         k : int
             How many arms to choose.
         seed : int
-            The seed of all that is left to chance, at least 0.
+            The seed of all random numbers, at least 0.
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
         include : iterable of str, optional
@@ -253,7 +255,7 @@ class Preselector(NamedArms, ReadableState):
         groups : mapping of str to str, optional
             The groups of some arms in this round only.
         propensities : bool, default False
-            Whether the decision says how likely each of its arms was.
+            Whether the decision records the probability with which each of its arms was chosen.
         """
         values = read_context(context, self.context)
         k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
@@ -271,9 +273,9 @@ class Preselector(NamedArms, ReadableState):
 
     @serial
     def record(self, decision: NamedDecision) -> None:
-        """Take in that a decision was made: rounds are counted, and later scaling knows its context.
+        """Count a decision that another process made with `choose`: its round, and its context for later scaling.
 
-        `select` does this by itself; it is for decisions that another process chose.
+        `select` does this by itself.
 
         Parameters
         ----------
@@ -315,8 +317,8 @@ class Preselector(NamedArms, ReadableState):
             With a winner: how long the race took, as a share of its time limit, from 0 to 1.
         also : iterable of str, optional
             Arms that competed alongside the chosen ones, such as solvers that ran once the answer was known: see
-            `suggest`. The outcome is then that of all of them together, and any of them may have won. In an outcome
-            that counts by places, such as Winner(3), they follow the chosen arms.
+            `suggest`. The outcome is then about all of them together, and any of them may have won. In an outcome that
+            gives positions, such as Winner(3), they come after the chosen arms.
         """
         besides = list_besides(decision, also)
         made = make_outcome(
@@ -348,7 +350,7 @@ class Preselector(NamedArms, ReadableState):
 
     @serial
     def _weigh_logs(self, logs: Logs) -> tuple[RankedRows, Floats]:
-        """Return the outcomes of logs, and the estimated log-utility of each row of theirs; 0 for NOBODY.
+        """Return the outcomes of logs, and the estimated log-utility of each of their rows; 0 for NOBODY.
 
         Parameters
         ----------
@@ -367,7 +369,7 @@ class Preselector(NamedArms, ReadableState):
         return f"Preselector(arms={self.arms}, context={self.context}{terms}, policy={self.policy!r})"
 
     def _renew_scaling(self) -> None:
-        """Scale by what has been seen by now, if that is due; what was learnt follows."""
+        """Renew the scaling if that is due, and convert what was learnt to it."""
         change = self._joint.renew()
         if change is not None:
             self.policy.transform(change)

@@ -30,7 +30,7 @@ class Randomness:
 
     @property
     def generator(self) -> np.random.Generator:
-        """The generator; every use moves it on."""
+        """The generator; every use advances it."""
         try:
             return self._generator
         except AttributeError:  # not made yet
@@ -39,7 +39,7 @@ class Randomness:
 
 
 def make_root(seed: int | None) -> int:
-    """Return the number from which the seeds of all decisions of a policy are counted; at random without a seed."""
+    """Return the number from which the seeds of a policy's decisions are counted; a random one without a seed."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) % _SEEDS
 
 

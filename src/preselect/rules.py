@@ -1,4 +1,4 @@
-"""The set that is chosen: rules about it, the room that they leave, and how it is filled with the best arms."""
+"""Rules about which sets of arms may be chosen, and how to fill a set that obeys them with the best arms."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ _MAX_SHOWN = 10
 
 @dataclass(frozen=True, eq=False, init=False)
 class Rules:
-    """Which sets of arms may be chosen. For `Policy.select`; a Preselector makes it from names.
+    """Rules about the set that `Policy.select` chooses. A Preselector makes them from names.
 
     With arms to include and limits of groups the choice is exact: no set of k arms that obeys them has a larger sum of
     scores. Policies that choose a leader first take the best arm that may be in a set, and then the best set with it.
 
-    With a budget the set has as many arms as it can pay for, up to k, because in a larger set there is more to
-    choose from and to learn. Among all sets of that size it is first by its best arm, then by its second, and so on
-    (apart from the arms to include, which are in all of them). So it has the best arm that one of them can have
-    and, if nothing has to be included, at least 1 / size of their largest sum of utilities exp(score). Among 16
-    arms it had 0.995 of that sum on average, and 0.975 where prices rose with scores. A single expensive arm may be
-    worth more than many cheap ones: then ask for a smaller k. The set never costs more than the budget, except by
-    rounding.
+    With a budget the set has as many arms as the budget pays for, up to k, because a larger set offers more to choose
+    from and to learn. Among the sets of that size it is the one with the best first arm, then the best second arm, and
+    so on (apart from the arms to include, which are in all of them). If nothing has to be included, its sum of
+    utilities exp(score) is therefore at least 1 / size of the largest one possible; among 16 arms it was 0.995 of it on
+    average, and 0.975 where prices rose with scores. If a single expensive arm is worth more to you than many cheap
+    ones, ask for a smaller k. The set never costs more than the budget, except by rounding.
 
-    Ties are broken as if tied arms had been put in a random order first. Sets that are drawn at random grow arm by arm,
-    each time by any of those that may join, with equal chance; so not all sets are equally likely.
+    Ties are broken as if tied arms had been shuffled first. Sets that are drawn at random grow arm by arm, and all arms
+    that may join are equally likely to be next; so not all sets are equally likely.
 
     Parameters
     ----------
@@ -151,12 +150,12 @@ class Rules:
             open_ = np.flatnonzero(may & ~self._list_closed(n))
             cheapest = open_[np.argmin(prices[open_])]
             raise InputError(
-                f"the budget of {self.budget:g} pays no arm; the cheapest, {self._list([cheapest])}, "
+                f"the budget of {self.budget:g} pays for no arm; the cheapest, {self._list([cheapest])}, "
                 f"costs {prices[cheapest]:g}"
             )
 
     def _list_closed(self, n: int) -> Mask:
-        """Return which arms belong to groups that are not let in at all."""
+        """Return which arms belong to groups with a limit of 0."""
         groups = self.groups
         return np.isin(groups, np.flatnonzero(self.limits == 0)) if len(groups) else np.zeros(n, np.bool_)
 
@@ -214,7 +213,7 @@ class Room:
         return arms[self._find_affordable(arms)] if self._has_prices and len(arms) else arms
 
     def take(self, arm: int) -> None:
-        """Let an arm join that may."""
+        """Add an arm that may join."""
         self.arms = np.append(self.arms, arm)
         self._open[arm] = False
         if self.rules is None:
@@ -227,7 +226,7 @@ class Room:
             self._money -= self._prices[arm]
 
     def set_apart(self, arm: int) -> None:
-        """Let an arm join, unless it is in the set already, and stop counting it."""
+        """Take an arm, which may be in the set already, out of the set and of its size: its place is settled."""
         if arm not in self.arms:
             self.take(arm)
         self.arms = self.arms[self.arms != arm]
@@ -300,9 +299,9 @@ def best(scores: Floats, arms: Integers, k: int, randomness: Randomness) -> Inte
 def fill(room: Room, scores: Floats, randomness: Randomness) -> Integers:
     """Fill the room with the arms that have the largest scores; return all in it, best first.
 
-    Arms join one after another, each the best of those that may. If only arms to include and limits of groups rule, no
-    set has a larger sum of scores: such sets are the bases of a matroid. With a budget the set has the best arm that
-    a set of its size can have, then the best second one beside it, and so on. Ties are broken at random.
+    Arms join one after another, each the best of those that may. Without a budget no set that obeys the rules has a
+    larger sum of scores, because such sets are the bases of a matroid. With a budget the set has the best arm that a
+    set of its size can have, then the best second one beside it, and so on. Ties are broken at random.
     """
     if room.rules is None:
         return best(scores, room.list_open(), room.left, randomness)

@@ -1,8 +1,8 @@
-"""Scaling by what has been seen, and what a change of scaling means for joint features.
+"""Scale features by what has been seen of them, and convert joint features when the scaling changes.
 
 The joint features of an arm are (its features, its identity) ⊗ (1, context), all of them scaled. A new scaling changes
 scaled features by factors and shifts; as there is a constant among the features of the context, and the identities of
-arms add up to one, the joint features change linearly. So what a policy has learnt can follow: see `Change`.
+arms add up to one, the joint features change linearly. So what a policy has learnt can be converted: see `Change`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scaling:
     outweigh few: the priors of policies expect rows of about that length.
 
     No single value changes much: the mean moves by at most half its standard error, the variance by at most a quarter
-    (while fewer than 64 have been seen, by what a value four deviations away does).
+    (while fewer than 64 have been seen, by as much as a value four deviations away would move it).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Scaling:
     def fit(cls, rows: ArrayLike) -> Self:
         """Make a scaling from rows that are all known, in any order.
 
-        The value of a feature that is farthest from the median is limited as in `learn`, by the others.
+        Of each feature, the value that is farthest from the median is limited by the others, as in `learn`.
 
         Parameters
         ----------
@@ -124,9 +124,9 @@ class Scaling:
         return scaled
 
     def change_to(self, other: Scaling) -> tuple[Floats, Floats]:
-        """Return factor and shift with which values scaled by this become values scaled by another.
+        """Return the factors and shifts that turn values scaled by this into values scaled by another.
 
-        Exact for values that neither cuts off. A feature that had not varied was 0; the factor is 0, too.
+        Exact for values that neither cuts off. A feature that had not varied was 0, and its factor is 0, too.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Scaling:
 
     @property
     def unit(self) -> float:
-        """What a value becomes that is one deviation above the mean."""
+        """The scaled value of a number one deviation above the mean."""
         return 2.0 / math.sqrt(max(self.size, 1))
 
     def _find_slopes(self) -> Floats:

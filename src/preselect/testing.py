@@ -99,7 +99,7 @@ def run(check: str, make: _Make, context: str = "array", outcome: str = "winner"
 
 
 def check_policy(make: _Make) -> None:
-    """Run every check on the contexts and outcomes that it applies to; an AssertionError names what failed.
+    """Run every check on the contexts and outcomes that it applies to; an AssertionError says which one failed.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def _check_copies(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
 
 
 def _assert_same_future(policy: Policy, others: dict[str, Policy], show: MakeContext, end: MakeOutcome) -> None:
-    """Play on with all of them: their choices and states are the same before and after, and not shared."""
+    """Play on with all of them: their choices and states are equal before and after, and they share nothing."""
     before = _Snapshot.of(policy)
     chosen = {}
     for name, other in others.items():
@@ -262,7 +262,7 @@ def _check_late_feedback(make: _Make, show: MakeContext, end: MakeOutcome) -> No
 
 @_register(on=_EACH)
 def _check_arms_besides(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
-    """An outcome may be that of more arms than were chosen, the least known ones say; naming them changes nothing."""
+    """An outcome may be about more arms than were chosen, such as those that `suggest` names, which changes nothing."""
     policy, generator = make(d=D, seed=3), np.random.default_rng(4)
     for _ in range(10):
         X = show(generator)

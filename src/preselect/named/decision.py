@@ -130,7 +130,7 @@ class NamedDecision:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """What the policy ranked the arms by: log-utilities, with the widths added. A leader has the largest."""
+        """The values by which the policy ranked the arms: log-utilities plus widths. A leader has the largest."""
         return self._bounds[: len(self._names)]
 
     @property
@@ -163,7 +163,7 @@ class NamedDecision:
 
     @property
     def seed(self) -> int | None:
-        """The seed of what was left to chance: with the same state and arguments it gives the same decision."""
+        """The seed of its random numbers: with the same state and arguments it gives the same decision."""
         return self._seed
 
     @property
@@ -187,7 +187,7 @@ class NamedDecision:
         return self._departures
 
     def to_json(self) -> str:
-        """Return the decision as JSON, from which `from_json` makes it again, exact to the last bit."""
+        """Return the decision as JSON, from which `from_json` restores it exactly, to the last bit."""
         context, features = self._labels
         known = None if self._features is None else list_values(self._features.T)
         return json.dumps(

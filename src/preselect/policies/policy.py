@@ -115,7 +115,7 @@ class Policy(ReadablePolicy):
         eligible: ArrayLike | None = None,
         rules: Rules | None = None,
     ) -> Decision:
-        """Choose as `select` does, and change nothing: the same state, arguments and seed give the same decision.
+        """Choose as `select` does, but change nothing: the same state, arguments and seed give the same decision.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ class Learner(RecordedArms):
         include, at_most, budget, groups : optional
             What the set has to obey, as in Preselector.select; it is recorded.
         propensities : bool, default False
-            Whether the decision says how likely each of its arms was.
+            Whether the decision records the probability with which each of its arms was chosen.
         label : str, default ""
             What the round is about, for reports.
         key : str, optional
