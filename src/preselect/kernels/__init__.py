@@ -7,7 +7,7 @@ A kernel that changes a state computes first and commits last, and returns wheth
 number that is not finite stays exactly as it was.
 
 Kernels are what Python calls; they share the helpers in `algebra` and `plackett_luce`, which only compiled code may
-call. A change in any file of this folder compiles all kernels again (see `preselect.compiling`). What a round does not
-need is a kernel of its own, so that it is not compiled for the first round: compiling is what that round costs.
-Numbers of equations are those printed in the paper.
+call. A change in any file of this folder compiles all kernels again (see `preselect.compiling`). What not every round
+needs is a separate kernel, because the first round has to wait until its kernels are compiled. Numbers of equations are
+those printed in the paper.
 """

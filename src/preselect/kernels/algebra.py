@@ -1,4 +1,4 @@
-"""Small dense linear algebra: matrices multiplied, positive definite matrices inverted and updated."""
+"""Small dense linear algebra: multiply matrices; invert and update positive definite matrices."""
 
 import math
 from typing import cast
@@ -25,8 +25,8 @@ def squares_are_finite(values: Floats) -> bool:
 def add_rows(out: Floats, i: int, W: Floats, S: Floats, first: int, last: int) -> None:
     """out[i] += sum of W[i, j] S[j] over first <= j < last, four rows at a time; zero weights (one-hot arms) are free.
 
-    Most of the work of learning is done here. Row numbers are passed because a slice costs two atomic operations on
-    its owner; and they are unsigned, because a signed index is checked for being negative.
+    Most of the work of learning is done here. It takes row numbers because a slice costs two atomic operations on its
+    owner. They are unsigned because a signed index is checked for being negative.
     """
     row, j, end = np.uint64(i), np.uint64(first), np.uint64(last)
     one, four = np.uint64(1), np.uint64(4)
@@ -96,8 +96,8 @@ def _factor(M: Floats) -> bool:
 def invert(A: Floats, P: Floats) -> bool:
     """P = inv(A) by Gauss-Jordan elimination, stable if A is positive definite: O(d^3).
 
-    Without blocking: for d so small that this is less work than an update. False if A is not positive definite to
-    working precision.
+    It works without blocking, for d so small that this is less work than an update. False if A is not positive definite
+    to working precision.
     """
     d = np.uint64(A.shape[0])
     for a in range(d):

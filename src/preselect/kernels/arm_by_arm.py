@@ -1,4 +1,4 @@
-"""Online Newton steps of single arms, each with a block of its own in the covariance."""
+"""Online Newton steps of single arms, each with its own block of the covariance."""
 
 import numpy as np
 

@@ -96,7 +96,7 @@ def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, growth: f
 
 @helper
 def tolerance(score: float) -> float:
-    """Scores that differ by less than this are tied: they differ by rounding only."""
+    """The difference below which scores are tied, because it may be due to rounding."""
     return 1e-12 * (1.0 + abs(score))
 
 
@@ -215,7 +215,8 @@ def choose(
     bounds: Floats,
     rows: Floats,
 ) -> int:
-    """The k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and others.
+    """Find the k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and
+    others.
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(q)), PLAIN beta sqrt(q), where q = x' Sigma x, and
     CONTRAST, the same for q = (x - x_b)' Sigma (x - x_b), where b is the arm with the largest x'theta, which always
@@ -264,7 +265,7 @@ def score(
     scores: Floats,
     widths: Floats,
 ) -> int:
-    """Score and width of every arm, the same bounds to the last bit as `choose` ranks by.
+    """Compute score and width of every arm, the same to the last bit as those by which `choose` ranks.
 
     An arm that cannot reach `least` is given minus infinity instead, without the quadratic form. The leader matters
     to the form CONTRAST only.

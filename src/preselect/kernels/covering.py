@@ -1,4 +1,4 @@
-"""Choosing a set of arms that covers what may turn out best: choose="cover"."""
+"""Choose a set of which one arm is likely to be nearly the best of all: choose="cover"."""
 
 import math
 

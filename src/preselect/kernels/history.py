@@ -1,4 +1,4 @@
-"""The posterior given all outcomes so far: its value, its maximum, draws from it."""
+"""The posterior given all outcomes so far: its value, its maximum, and draws from it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Context-free Plackett-Luce worths by minorise-maximise."""
+"""Estimate context-free Plackett-Luce worths by minorise-maximise steps."""
 
 import numpy as np
 

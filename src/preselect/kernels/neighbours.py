@@ -1,4 +1,4 @@
-"""Worths of arms among the nearest past races: distances, weights, and minorise-maximise steps with a prior."""
+"""Correct worths of arms by the nearest past races: distances, and minorise-maximise steps with a prior."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Upper bounds of widths, by which arms that cannot be chosen are skipped without their exact scores."""
+"""Upper bounds of widths: arms that cannot be chosen are skipped without computing their exact scores."""
 
 import math
 from typing import TypeAlias
@@ -95,9 +95,9 @@ def prune(u: float, square: float, least: float, line: Line) -> bool:
 def set_apart(Sigma: Floats, theta: Floats) -> Floats:
     """Bound x' Sigma x by eigenvalue * x'x + per_square_along * (x'along)^2; return along, then these two numbers.
 
-    The sets that are chosen consist of arms of nearly the same utility, so theta is the direction about which least
-    is learnt, and often the only one with a large variance. What is left of Sigma without it (its Schur complement,
-    for any direction) has a smaller largest eigenvalue.
+    Chosen sets consist of arms with nearly the same utility, so the least is learnt about the direction of theta, which
+    is often the only one with a large variance. The rest of Sigma without it (its Schur complement, for any direction)
+    has a smaller largest eigenvalue.
     """
     d = len(theta)
     apart = np.empty(d + 2)

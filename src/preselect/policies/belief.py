@@ -1,4 +1,4 @@
-"""The base of Newton and Thompson, which share a belief: that of online Newton, with one covariance or with blocks."""
+"""The base of policies with a Gaussian belief: Newton, Thompson and Nearby; with one covariance or with blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from preselect.policies.policy import LinearPolicy
 
 
 class BeliefPolicy(LinearPolicy):
-    """A Gaussian belief about theta, followed from outcome to outcome; the parameters are those of Newton."""
+    """A policy with a Gaussian belief about theta that is updated by every outcome; its parameters are Newton's."""
 
     has_blocks = True
     estimate: Any  # OnlineNewton or BlockNewton
@@ -61,7 +61,8 @@ class BeliefPolicy(LinearPolicy):
         return drawn
 
     def adopt(self, block: Floats, seen: Mask, outcomes: int, without_winner: int) -> None:  # noqa: ARG002
-        """Believe what was fitted to outcomes elsewhere, which are counted as if they had been learnt here.
+        """Replace the belief by one that was fitted elsewhere; its outcomes are counted as if they had been learnt
+        here.
 
         Parameters
         ----------
@@ -70,7 +71,7 @@ class BeliefPolicy(LinearPolicy):
         seen : array of d booleans
             Which features were not zero in these outcomes.
         outcomes : int
-            How many there were.
+            How many outcomes there were.
         without_winner : int
             How many of them had no winner.
         """
@@ -80,7 +81,8 @@ class BeliefPolicy(LinearPolicy):
         self.rounds, self.observations, self.no_winners = outcomes, outcomes - without_winner, without_winner
 
     def widen_blocks(self, d: int, blocks: tuple[int, int]) -> Self:
-        """Return this policy, which has blocks, with one more feature in each of them and in each group of the shared.
+        """Return this policy, which has blocks, with one more feature in each block and in each group of shared
+        features.
 
         Parameters
         ----------
@@ -101,7 +103,7 @@ class BeliefPolicy(LinearPolicy):
         return wider
 
     def split(self, blocks: tuple[int, int]) -> Self:
-        """Return this policy with blocks of the covariance, and nothing between them.
+        """Return this policy with its covariance in blocks; what is between the blocks is dropped.
 
         Parameters
         ----------

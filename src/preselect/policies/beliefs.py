@@ -1,4 +1,4 @@
-"""What a policy believes about arms, apart from how it explores: utilities, their standard errors, chances to win."""
+"""What a policy believes about arms, apart from exploration: utilities, their standard errors, chances of winning."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ class Belief(NamedTuple):
 
 
 def believe(policy: Policy, X: ContextLike, among: Integers) -> Belief:
-    """Return what a policy believes about all arms of X; errors are in contrast with the mean of the arms `among`.
-
-    If nobody may win, they are those of the utilities themselves: the contrast with NOBODY, whose utility is 0.
+    """Return what a policy believes about all arms of X; errors are of the difference from the mean of the arms
+    `among`. If nobody may win, errors are of the utilities themselves, which are differences from NOBODY's utility 0.
     """
     context = policy._see(X)
     scores, widths = policy._score(context)
@@ -40,7 +39,7 @@ def believe(policy: Policy, X: ContextLike, among: Integers) -> Belief:
 def weigh(policy: Policy, rows: Floats, ids: Integers) -> tuple[Belief, Floats] | None:
     """Return what a policy believes about a set, given its joint features, and what each of them adds to the utilities.
 
-    Errors are in contrast with the mean of the set, or with NOBODY. None if the policy has no weights.
+    Errors are of the difference from the mean of the set, or from NOBODY. None if the policy has no weights.
     """
     if not isinstance(policy, LinearPolicy):
         return None
@@ -64,9 +63,8 @@ def weigh_features(policy: Policy, rows: Floats) -> Belief | None:
 
 
 def predict(policy: Policy, u: Floats) -> tuple[Floats, float | None]:
-    """Return each arm's estimated chance to win within a set, and that of nobody; None if there is always a winner.
-
-    They are exp(u), with 1 for nobody, as shares of their sum; or u itself, if utilities are chances already.
+    """Return each arm's estimated chance of winning in a set, and the chance that nobody wins; None if somebody always
+    does. They are exp(u), with 1 for nobody, divided by their sum; or u itself, if utilities are chances already.
     """
     if not policy.has_log_utilities:
         shares = np.maximum(u, 0.0)
@@ -78,7 +76,7 @@ def predict(policy: Policy, u: Floats) -> tuple[Floats, float | None]:
 
 
 def _find_variances(context: Context, theta: Floats, Sigma: Any, among: Integers | None) -> Floats:
-    """Return the variance of each utility, in contrast with the mean of some arms unless they are None."""
+    """Return the variance of each utility; if `among` is given, of its difference from the mean of those arms."""
     if isinstance(context, BlockContext):
         return _find_block_variances(context, Sigma, among)
     X, _, contracted = context.contract(theta, Sigma, True)
@@ -90,7 +88,7 @@ def _find_variances(context: Context, theta: Floats, Sigma: Any, among: Integers
 
 
 def _find_block_variances(context: BlockContext, Sigma: Any, among: Integers | None) -> Floats:
-    """Return these variances for blocks: an arm's own variance v becomes v (1 - 2 / m) + the sum of all m / m^2."""
+    """Return the same for blocks: an arm's own variance v becomes v (1 - 2 / m) + the sum of all m / m^2."""
     own, Z = context.own_variances(Sigma), context.arms
     if among is not None:
         m, inside = len(among), np.zeros(len(own))

@@ -1,4 +1,4 @@
-"""How many joint features a policy can have, and how it gets more: a covariance in blocks has no limit of arms."""
+"""How many joint features a policy can have, and how it gets more; with blocks there is no limit to arms."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _choose_blocks(
 
 
 def widen(policy: Policy, joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return the policy with room for twice as many arms, its covariance in blocks if there are too many for one.
+    """Return the policy with room for twice as many arms, with its covariance in blocks if one would be too large.
 
     Raises an InputError, and changes nothing, if that would be too large. Because room is doubled, an arm that joins
     costs O(p^2) on average.
@@ -62,7 +62,7 @@ def widen(policy: Policy, joint: JointFeatures, covariance: str | None) -> Polic
 
 
 def _split(policy: Policy, joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return the policy, its covariance divided into blocks if it has to be and is not yet."""
+    """Return the policy; divide its covariance into blocks if that is necessary and not done yet."""
     if joint.has_blocks:
         _check(joint.blocks[0])
         return policy
@@ -108,7 +108,7 @@ def _rearrange(policy: Policy, change: _Rearrangement) -> Policy:
 
 
 class _Rearrangement(Change):
-    """Moves features that were added at the end to the end of each group, one to each."""
+    """Moves features that were added at the end: one to the end of each group."""
 
     _order: Integers
 

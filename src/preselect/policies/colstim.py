@@ -19,7 +19,7 @@ from preselect.scaling import Change
 
 
 class CoLSTIM(LinearPolicy):
-    """A leader by perturbed utility, and the toughest competitors that confidence bounds allow.
+    """Chooses a leader by randomly perturbed utility, and its toughest competitors by confidence bounds.
 
     The leader maximises x_i'theta + e_i sqrt(x_i' inv(M) x_i), where the e_i are Gumbel numbers cut off at
     +-`threshold`: with probability p one for each arm, otherwise one that all arms share. Its competitors j maximise
@@ -27,22 +27,22 @@ class CoLSTIM(LinearPolicy):
     and theta the maximum likelihood estimate of the whole history. A round costs O(t k d^2), and memory grows with
     every outcome.
 
-    Adapted: they duel two arms. Here the leader meets the k - 1 toughest competitors. Each pair that the outcome puts
-    in order, the winner of a stage against each arm still running, adds its contrast to M; the likelihood is
-    Plackett-Luce's, which for two arms is their logistic one. Their first tau rounds at random, which make M
-    invertible, are replaced by M starting at `precision` times the identity, which also regularises the likelihood.
+    Adapted: the paper duels two arms. Here the leader meets the k - 1 toughest competitors. Each pair that the outcome
+    puts in order (the winner of a stage and an arm still in the running) adds its contrast to M. The likelihood is
+    Plackett-Luce's, which for two arms is the paper's logistic one. The paper starts with tau random rounds to make M
+    invertible; here M starts at `precision` times the identity, which also regularises the likelihood.
 
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
     c_1 : float, optional
-        Width of the competitors' bounds, at least 0. The default is sqrt(d log(t + 1)) in round t; they use
+        Width of the competitors' bounds, at least 0. The default is sqrt(d log(t + 1)) in round t; the paper uses
         sqrt(d log T) for T rounds.
     threshold : float, optional
-        Where the leader's perturbation is cut off, at least 0; same default as c_1.
+        Where the leader's perturbation is cut off, at least 0; the default is that of c_1.
     p : float, optional
-        The probability, from 0 to 1, that the arms' perturbations are independent. Their theorem lets it fall as
+        The probability, from 0 to 1, that the arms' perturbations are independent. The paper's theorem lets it fall as
         1 / sqrt(t). The default is min(1, d log(d (t + 1)) / sqrt(t)) in round t, the value with which Di et al. (2024)
         compare, with t + 1 for their T: it stays at 1 for the first 2000 rounds if d is 5, and for 14 000 if d is 10.
     precision : float, default 1.0
@@ -87,7 +87,7 @@ class CoLSTIM(LinearPolicy):
 
     @property
     def M(self) -> Floats:
-        """The sum of zz' over all contrasts seen so far, and the ridge."""
+        """The sum of zz' over all contrasts seen so far, plus `precision` times the identity."""
         return self._gram.G
 
     @property

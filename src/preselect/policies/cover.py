@@ -1,4 +1,4 @@
-"""Sets that are drawn from a belief: as a whole, with choose="cover", or now and then, with `explore` above 0."""
+"""Sets drawn from a policy's belief: chosen as a whole with choose="cover", or in a share `explore` of the rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DRAWS = 64
 def draw_set(
     policy: LinearPolicy, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None
 ) -> Choice | None:
-    """Return the set of a round that draws it from the policy's belief; None if this round chooses by scores."""
+    """Return the set of this round if it is drawn from the policy's belief; None if the round chooses by scores."""
     if policy.explore > 0.0 and explores(policy, randomness):
         return _draw_best(policy, context, Room(eligible, context.shape[0], k, rules), randomness)
     if covers(policy, Room(eligible, context.shape[0], k, rules).size):
@@ -30,7 +30,7 @@ def draw_set(
 
 
 def explores(policy: LinearPolicy, randomness: Randomness) -> bool:
-    """Return whether the set of this round is drawn from the belief, as in a share `explore` of all rounds."""
+    """Return whether the set of this round is drawn from the belief: true in a share `explore` of all rounds."""
     return bool(randomness.generator.random() < policy.explore)
 
 
@@ -42,7 +42,7 @@ def _draw_best(policy: LinearPolicy, context: Context, room: Room, randomness: R
 
 
 def covers(policy: LinearPolicy, size: int) -> bool:
-    """Return whether a set of this size is chosen as a whole; a set of one that can teach something explores."""
+    """Return whether a set of this size is chosen as a whole; a set of one with an outside option is not."""
     return policy.choose == "cover" and (size > 1 or not policy.outside)
 
 
@@ -61,9 +61,9 @@ def cover(
 ) -> Integers:
     """Return the set whose best arm comes closest to the best of all arms, in the mean over joint draws of utilities.
 
-    Greedily, by max over the set of v_i / max v; `draws` is n x M, and u are the estimates, which decide between equal
-    gains. Arms that are equal in both are taken at random. With rules, the arms to include come first, and then each
-    arm that gains most of those that may join.
+    The set grows greedily and maximises the mean of (max of v over the set) / (max of v over all arms). `draws` is n x
+    M. The estimates u decide between arms that gain equally much, and chance between those that are equal in both. With
+    rules, the arms to include come first; then, each time, the arm that gains most of those that may join.
     """
     if rules is not None:
         chosen = _cover_by_rules(draws, u, eligible, Room(eligible, len(u), k, rules), randomness)

@@ -16,9 +16,9 @@ from preselect.policies.policy import LinearPolicy, Width
 class CPPL(LinearPolicy):
     """Upper confidence bounds on contextualised Plackett-Luce utilities, estimated by averaged SGD.
 
-    The paper's defaults. Two identities make it cheap and change nothing: M in the confidence width has rank one, so
-    the operator norm is exp(2 x'theta) x' Sigma x; and t^-1 S^-1 V S^-1 equals A^-1 B A^-1 with sums A, B in place of
-    the means S, V. Arms are ranked by log(v + c) = x'theta + log1p(omega sqrt(... x' Sigma x)).
+    The defaults are the paper's. Two identities make it cheap without changing it: M in the confidence width has rank
+    one, so the operator norm is exp(2 x'theta) x' Sigma x; and t^-1 S^-1 V S^-1 equals A^-1 B A^-1 with sums A, B in
+    place of the means S, V. Arms are ranked by log(v + c) = x'theta + log1p(omega sqrt(... x' Sigma x)).
 
     Choices that the paper leaves open: A starts at `ridge` times the identity, because the paper's S is singular
     in the first rounds; the width in round t uses the estimates of round t - 1; before the first observation it is zero
@@ -35,7 +35,7 @@ class CPPL(LinearPolicy):
     omega : float, default 1.0
         Multiplies the confidence widths, at least 0; larger values explore more, 0 is Max-Theta.
     ridge : float, default 1e-3
-        What A starts with, at least 1e-6 (less would cost digits); its size hardly matters for regret.
+        A starts at this multiple of the identity, at least 1e-6 (less would cost digits). It hardly matters for regret.
     theta_0 : float or d floats, optional
         The first estimate, one number for all features or one for each. Drawn uniformly from [0, 1]^d by default.
     seed : int, optional

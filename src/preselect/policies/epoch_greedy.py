@@ -21,13 +21,13 @@ _LONGEST = 1e18  # epoch, in rounds
 
 
 class EpochGreedy(LinearPolicy):
-    """Epochs of one random round, the only one it learns from, and a few with the best hypothesis so far.
+    """Plays epochs: one random round, the only one that it learns from, and then some with the best hypothesis so far.
 
-    Epoch l has max(1, floor(c sqrt(l))) rounds of exploitation: their schedule for a finite class of hypotheses, with c
-    in the place of 1 / sqrt(K log m). It depends on l only, so that the number of a round says whether it explores.
+    Epoch l has max(1, floor(c sqrt(l))) rounds of exploitation: the paper's schedule for a finite class of hypotheses,
+    with c in place of 1 / sqrt(K log m). It depends on l only, so the number of a round says whether it explores.
     Learning costs O(t k d^2) in exploring rounds, and memory grows with each of them.
 
-    Adapted: their learner chooses one arm and sees its reward, weighted by the inverse of its probability; here k arms
+    Adapted: the paper's learner chooses one arm and weights its reward by the inverse of its probability. Here k arms
     are drawn and the outcome compares them, so nothing needs to be weighted. The hypothesis of smallest empirical loss
     is the theta that maximises the likelihood of the exploring rounds.
 
@@ -36,7 +36,7 @@ class EpochGreedy(LinearPolicy):
     d : int
         Number of joint features of an arm.
     c : float, default 1.0
-        How much longer epochs become, above 0: more exploits more.
+        How fast epochs become longer, above 0; larger values exploit more.
     precision : float, default 1e-2
         Precision of the prior around 0 that regularises the likelihood, above 0.
     every : int, default 1

@@ -16,7 +16,7 @@ from preselect.rules import Choice, Room, Rules, assemble, fill_at_random
 
 
 class EpsilonGreedy(LinearPolicy):
-    """The choice of Max-Theta with probability 1 - epsilon, otherwise k eligible arms at random.
+    """Chooses as Max-Theta does with probability 1 - epsilon, otherwise k eligible arms at random.
 
     Parameters
     ----------

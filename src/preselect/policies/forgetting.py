@@ -1,4 +1,4 @@
-"""What a policy does when an arm leaves: forget the arm's own features, so that another arm may have them."""
+"""Let a policy forget an arm that has left, so that another arm may take its slot."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from preselect.policies.policy import LinearPolicy, Policy
 
 
 def forget_arm(policy: Policy, slot: int, places: Integers) -> bool:
-    """Let a policy forget the features of a slot; return whether another arm may have them.
+    """Let a policy forget the features of a slot; return whether another arm may take the slot.
 
-    A Gaussian belief keeps all that it knows about other features; elsewhere what was learnt returns to its initial
+    A Gaussian belief keeps all that it knows about other features; other estimates of the slot return to their initial
     values. Policies that keep the history do not forget, because it is about that arm.
     """
     if policy.keeps_history or not (isinstance(policy, LinearPolicy) or not policy._state):

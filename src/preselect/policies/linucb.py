@@ -19,7 +19,7 @@ from preselect.scaling import Change
 
 
 class _Ridge(Gaussian):
-    """Ridge regression of rewards on rows: A gains the sum of xx', b that of reward x, and theta = inv(A) b."""
+    """Ridge regression of rewards on rows: A gains the sum of xx', b the sum of reward x, and theta = inv(A) b."""
 
     def __init__(self, d: int, precision: float) -> None:
         super().__init__(d, mean=0.0, precision=precision)
@@ -48,21 +48,22 @@ class LinUCB(LinearPolicy):
     """Ridge regression of winning on the features, and upper confidence bounds x'theta + alpha sqrt(x' inv(A) x).
 
     A is `precision` times the identity plus the sum of xx' over all arms tried, b the sum of reward times x, and
-    theta = inv(A) b. Their hybrid model, with weights shared by all arms beside weights of each arm, is this one on
-    joint features that hold both: the shared ones and one-hot ⊗ context. Their disjoint model is one-hot ⊗ context.
+    theta = inv(A) b. For the paper's hybrid model, with weights of all arms and of each arm, use joint features with
+    both the shared features and one-hot ⊗ context. For the paper's disjoint model, use one-hot ⊗ context alone.
 
-    Adapted: they try one arm and see its reward; here k arms are tried, the k best by the bound, and each is an
-    observation: reward 1 for the winner (of a ranking, the first; arms that are tied for it share 1), 0 for the others.
-    Scores are therefore winning probabilities rather than log-utilities, and depend on which arms were tried together.
+    Adapted: the paper tries one arm and sees its reward. Here the k arms with the largest bounds are tried, and each is
+    an observation: reward 1 for the winner (the first of a ranking; arms tied for first place share 1), 0 for the
+    others. Scores are therefore winning probabilities rather than log-utilities, and depend on which arms were tried
+    together.
 
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
     alpha : float, default 1.0
-        How many standard deviations the bounds lie above the estimate, at least 0; more explores more.
+        How many standard deviations the bounds lie above the estimate, at least 0; larger values explore more.
     precision : float, default 1.0
-        The ridge: what A starts with, above 0.
+        The ridge, above 0: A starts at this multiple of the identity.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 

@@ -24,10 +24,10 @@ _MOST_TIED = 8  # because 2 to this power is the number of sets that may be left
 class MM(Policy):
     """One worth per arm, whatever the context; always the k arms with the largest estimated worth.
 
-    The estimate is the maximum likelihood one given all rankings and winners seen. The history is kept as counts of the
-    sets that arms were chosen from: a set seen again costs nothing, memory and time grow with the number of different
-    sets. A tie, of at most 8 arms, counts as all its orders, each as likely as it is by the worths of the moment. Arms
-    are told apart by the context's ids, or else by their position; features are ignored.
+    The worths maximise the likelihood of all rankings and winners seen. The history is kept as counts of the sets that
+    arms were chosen from: a set seen again costs nothing, and memory and time grow with the number of different sets. A
+    tie, of at most 8 arms, counts as all its orders, each with its probability by the present worths. Arms are told
+    apart by the context's ids, or else by their position; features are ignored.
 
     Hunter's estimate exists only if every arm has beaten and been beaten, directly or through others. Here each arm
     also wins and loses `prior` times against an imaginary arm of worth 1, so it always exists, and an arm not seen yet
@@ -38,9 +38,9 @@ class MM(Policy):
     d : int, optional
         Number of joint features of an arm, which are ignored; if given, contexts are checked for it.
     prior : float, default 0.5
-        Wins, and losses, of each arm against the imaginary arm, above 0; more draws worths closer to 1.
+        Wins, and losses, of each arm against the imaginary arm, above 0; larger values pull worths closer to 1.
     tolerance : float, default 1e-6
-        Sweeps stop when no worth moves by more than this share of itself.
+        Sweeps over all worths stop when none of them changes by more than this share of itself.
     sweeps : int, default 10
         The most sweeps after an outcome; they start from the worths found before.
     seed : int, optional
@@ -159,10 +159,10 @@ class MM(Policy):
 
 
 def _find_stages(tied: list[int], behind: list[int], worth: Floats) -> Iterator[tuple[list[int], float]]:
-    """Yield which arms, those behind included, may have been left at some moment, and how likely they were.
+    """Yield each set of arms that may have been left at some stage of a tie, and how likely it was.
 
-    In which order the arms went is not known. By their worths, and that of those behind them, each set of arms that are
-    left has a chance that they go before those behind, and one that it occurred, given that all did.
+    It is not known in which order the tied arms went. The chance of a set follows from the worths of the tied arms and
+    of the arms behind them, given that all tied arms went before those behind, which are part of every set.
 
     >>> list(_find_stages([0, 1], [2], np.array([1.0, 3.0, 2.0])))
     [([0, 1, 2], 1.0), ([1, 2], 0.375), ([0, 2], 0.625)]
@@ -180,14 +180,14 @@ def _find_stages(tied: list[int], behind: list[int], worth: Floats) -> Iterator[
 
 
 def _leave_out(arms: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the arms without the first, without the second, and so on."""
+    """Return the arms without the first one, the arms without the second one, and so on."""
     return [arms[:place] + arms[place + 1 :] for place in range(len(arms))]
 
 
 def _require_sets(
     ids: Integers, worth: Floats, wins: Floats, starts: Integers, members: Integers, counts: Floats
 ) -> None:
-    """Raise a ValueError unless the arrays of a file belong together: the kernel does not check them."""
+    """Raise a ValueError unless the arrays of a file fit together: the kernel does not check them."""
     for array, kind in zip((ids, worth, wins, starts, members, counts), "iffiif", strict=True):
         if array.ndim != 1 or array.dtype != (np.int64 if kind == "i" else np.float64):
             raise ValueError(f"an array has {array.ndim} axes of {array.dtype}")

@@ -33,24 +33,24 @@ _NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # no virtual arm, NOBODY, both: see ke
 
 
 class Nearby(BeliefPolicy):
-    """One linear model for each arm, learnt by online Newton steps; utilities are corrected by the nearest past races.
+    """Learns one linear model per arm with online Newton steps, and corrects utilities by the nearest past races.
 
-    *The line.* Every arm has a belief N(theta, P) of its own about its weights, and learns alone, as in online logistic
-    regression (an extended Kalman filter): the others of a race are rivals of known worth. A race with a time limit
-    gives utilities an absolute zero (see preselect.policies.race_times; EARLY has utility 0 here). So the covariances
-    between arms that Newton keeps are worth little, and without them a race costs O(k p²) for p features of a round.
+    *The line.* Every arm has its own belief N(theta, P) about its weights and learns alone, as in online logistic
+    regression (an extended Kalman filter): the other arms of a race count as rivals of known worth. A time limit gives
+    utilities an absolute zero (see preselect.policies.race_times; EARLY has utility 0 here). So the covariances between
+    arms, which Newton keeps, are worth little; without them a race costs O(k p²) for p features of a round.
 
     *The neighbours.* Before arms are chosen, the worths v = exp(u) of the line are corrected by the outcomes of the
-    nearest past races, as local likelihood does: the maximum of the Plackett-Luce likelihood of the K nearest, weighted
-    by 1 - d² / h² (Epanechnikov), with a gamma prior around the line, found by Hunter's (2004) minorise-maximise steps.
-    First with K = 64, then, around that, with K = 12. `alpha` is the weight of the prior, in races: where an arm has
-    not raced nearby, it stays on the line. Tied arms count as if each were the first of its tie (Breslow). Distances
-    are those of the scaled context.
+    nearest past races. The corrected worths maximise a local likelihood: the Plackett-Luce likelihood of the K nearest
+    races, weighted by 1 - d² / h² (Epanechnikov), with a gamma prior around the line. Hunter's (2004) minorise-maximise
+    steps find them, first with K = 64, then with K = 12 around that result. `alpha` is the weight of the prior, in
+    races: an arm that has not raced nearby stays on the line. Tied arms count as if each were the first of its tie
+    (Breslow). Distances are measured between scaled contexts.
 
-    Arms are chosen by the sum of their utility and their width, which is 0.3 + 0.7 exp(-t / 100) standard errors of the
-    line after t races. Arms join the set one by one: half the width counts for the first, all of it for the last, so
-    that some are chosen to win, and some to learn about them. Because widths shrink, arms that are added late might
-    never race. So, once every arm could have raced three times, the last place goes to an arm that has never raced.
+    Arms are chosen by utility plus width, where the width is 0.3 + 0.7 exp(-t / 100) standard errors of the line after
+    t races. Arms join the set one by one: half the width counts for the first, all of it for the last, so that some are
+    chosen to win and some to be learnt about. Because widths shrink, arms that are added late might never race. So once
+    every arm could have raced three times, the last place goes to an arm that has never raced.
 
     At most `memory` races are kept, the latest ones; a saved state has about 8 (p + 2 k) bytes for each.
 
@@ -62,7 +62,7 @@ class Nearby(BeliefPolicy):
     d : int
         Number of joint features of an arm.
     alpha : float, default 2.0
-        The weight of the line against the neighbours, in races of an arm; above 0.
+        The weight of the line against the neighbours, as a number of races of an arm; above 0.
     memory : int, default 5000
         How many races are kept, from 1 to a million.
     outside : bool, default False
@@ -158,7 +158,7 @@ class Nearby(BeliefPolicy):
             self.past.append(rows[0, self.blocks[0] :], ids, ranking[: max(ranked, 0)], ranked, rivals)
 
     def _judge(self, ranking: Integers, outcome: Outcome, pace: Floats) -> tuple[int, int]:
-        """Return how many arms of a race count as ranked, and its rivals; `pace` takes in what it cost."""
+        """Return how many arms of a race count as ranked, and its rivals; add the cost of the race to `pace`."""
         after, rivals = outcome.after, _NOBODY if self.outside else _NO_RIVAL
         if after is None or not self.outside:
             return len(ranking), rivals
@@ -196,7 +196,7 @@ def _find_worths(u: Floats) -> Floats:
 
 
 def _learn_alone(v: Floats, ranking: Integers, ranked: int, rivals: int) -> tuple[Floats, Floats]:
-    """Return slope and curvature of the log-likelihood of a race in the utility of each arm, the others' being known.
+    """Return slope and curvature of a race's log-likelihood in each arm's utility, with those of the others fixed.
 
     >>> g, H = _learn_alone(np.ones(3), np.array([2]), 1, 4)
     >>> g.round(12).tolist(), H.round(12).tolist()

@@ -1,4 +1,4 @@
-"""Newton, the default: online Newton on the Plackett-Luce likelihood, and optimism by contrast with the leader."""
+"""Newton, the default policy: online Newton on the Plackett-Luce likelihood, and upper confidence bounds."""
 
 from __future__ import annotations
 
@@ -26,36 +26,38 @@ _FIRST_BETA = math.sqrt(3.3)
 
 
 class Newton(BeliefPolicy):
-    """Online Newton on the likelihood, upper confidence bounds on an arm's lead over the leader.
+    """Learns with online Newton steps, and chooses by upper confidence bounds on each arm's lead over the leader.
 
     The estimate is the online Laplace approximation (an extended Kalman filter) known for generalised linear models:
     after each outcome the negative Hessian of the log-likelihood at theta is added to A, and P = inv(A) times the
     gradient is added to theta. Under Plackett-Luce only differences between arms are ever observed, so what matters
-    about an arm i is how far it may lie above the leader b, the arm with the largest estimate:
+    about an arm i is how far it may lie above the leader b, the arm with the largest estimate. The other k - 1 arms are
+    chosen by
 
         u_i - u_b + beta sqrt(q),  q = (x_i - x_b)' P (x_i - x_b),                      bonus="contrast"
 
-    by which the other k - 1 arms are chosen. bonus="arm" is the plain form, with u_i and q = x_i' P x_i. It is also the
-    contrast with NOBODY, whose features are zero, so with an outside option a set of one is chosen by it.
+    bonus="arm" is the plain form, with u_i and q = x_i' P x_i. It is also the contrast with NOBODY, whose features are
+    zero, so with an outside option a set of one is chosen by it.
 
     With a constant beta an arm that was unlucky at first may never be tried again: its bound stays below the others,
-    however long they compete. So by default beta grows for arms about which little has been learnt in all that time:
+    however long they compete. So by default beta grows for arms about which little has been learnt although much time
+    has passed:
 
         beta = sqrt(3.3 + 8 log(1 + t min(q, 2) / (40 m))),
 
-    where t outcomes have been learnt from, in which m of the d features were not zero. While an arm is learnt about as
-    fast as the average feature, q falls like m / t, and beta stays where it was. (Bounds of this kind, with the
-    logarithm of t over the number of trials of an arm, are known from MOSS and KL-UCB+.) Features without evidence do
-    not count, so that room for arms to come changes nothing. A variance above 2 counts as 2, that of two arms with
-    features of size 1 before the first outcome: larger features are no reason to explore more.
+    where t is the number of outcomes learnt from, and m of the d features were not zero in them. While an arm is learnt
+    about as fast as the average feature, q falls like m / t, and beta stays the same. (Bounds of this kind, with the
+    logarithm of t over the number of trials of an arm, are known from MOSS and KL-UCB+.) Features that were always zero
+    do not count, so that room for future arms changes nothing. A variance above 2 counts as 2, the variance between two
+    arms with features of size 1 before the first outcome: larger features are no reason to explore more.
 
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
     beta : float, optional
-        How many standard deviations of log-utility the bounds lie above the estimate, at least 0; more explores more.
-        By default it grows as above: from 1.8 to 5.4 for an arm with q = 1 after 1000 outcomes per feature.
+        How many standard deviations of log-utility the bounds lie above the estimate, at least 0; larger values explore
+        more. By default it grows as above: from 1.8 to 5.4 for an arm with q = 1 after 1000 outcomes per feature.
     mean : float or d floats, default 0.0
         Prior mean of theta, one number for all features or one for each. For theta uniform on [0, 1]^d use mean=0.5,
         precision=12.
@@ -71,10 +73,10 @@ class Newton(BeliefPolicy):
         a time limit. A virtual arm, NOBODY, competes with log-utility 0; give arms a constant feature. If outcomes
         say `after`, the time counts as well: see preselect.policies.race_times.
     choose : "best" or "cover", default "best"
-        "best" takes the k arms with the largest bounds; "cover" a set, greedily: the one whose best arm comes closest
-        to the best of all arms in utility, in expectation over 64 joint draws of theta. Arms that are good or bad
-        together then do not fill the set, and beta plays no part. A set of one is the best if there is an outside
-        option: the expected best would never be given up for an arm about which little is known.
+        "best" takes the k arms with the largest bounds. "cover" builds a set greedily: the one whose best arm comes
+        closest in utility to the best of all arms, in expectation over 64 joint draws of theta. Then arms that are good
+        or bad together do not fill the set, and beta plays no part. With an outside option, a set of one is chosen as
+        with "best": otherwise arms about which little is known would never be tried.
     explore : float, default 0.0
         The share of rounds, from 0 to 1, in which the set is drawn as Thompson sampling does: the best k arms of one
         draw of theta. Then every arm that may be the best has a probability to be chosen (`propensities`), so that
@@ -143,7 +145,7 @@ class Newton(BeliefPolicy):
     def _find_usual(
         self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
     ) -> Propensities:
-        """Return the propensities of rounds that do not explore: 1 or 0, unless ties are broken at random."""
+        """Return the propensities of rounds that do not explore: 1 or 0, except for ties broken at random."""
         n, randomness = context.shape[0], Randomness(0)
         chosen = self._choose_slowly(context, Room(eligible, n, k), randomness)[0]
         if not randomness.is_used:
@@ -163,7 +165,7 @@ class Newton(BeliefPolicy):
         return P, beta, growth, PLAIN if self.outside else form  # the contrast with NOBODY, whose features are zero
 
     def _count_outcomes(self) -> float:
-        """Return t; with a discount, outcomes count by what is left of them, as they do in A."""
+        """Return t; with a discount, outcomes fade in it as they do in A."""
         if self.discount == 1.0:
             return self._outcomes
         return (1.0 - self.discount**self._outcomes) / (1.0 - self.discount)
@@ -182,7 +184,7 @@ class Newton(BeliefPolicy):
         self.seen[:], self._seen_features = seen, int(np.count_nonzero(seen))
 
     def _see_features(self, places: Integers, known: Mask) -> None:
-        """Take in which features were not zero, given where they are."""
+        """Remember which features were not zero, given their places in theta."""
         self._seen_features += int(np.count_nonzero(known & ~self.seen[places]))
         self.seen[places] |= known
 

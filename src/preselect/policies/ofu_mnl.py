@@ -52,12 +52,12 @@ class OFUMNL(LinearPolicy):
         H_{t+1} = H_t + G(w_{t+1}),
 
     that is, a step to w_t + eta inv(H_t + eta G(w_t)) g(w_t) and, if need be, a projection. H starts at lambda I.
-    Constants of their paper: eta = log(K + 1) / 2 + bound + 1, lambda = 84 sqrt(2) eta d, and beta_t of `radius`. They
-    are made for a proof and explore for a very long time. The paper prints eta and beta_t for bound = 1.
+    The constants are the paper's: eta = log(K + 1) / 2 + bound + 1, lambda = 84 sqrt(2) eta d, and beta_t as in
+    `radius`. They are made for a proof and explore for a very long time. The paper prints eta and beta_t for bound = 1.
 
-    Adapted: their customer may choose nothing (an outside option) and items have revenues; here one of the k arms wins,
-    so there are K outcomes where they have K + 1, and all revenues are equal, for which their best assortment is the
-    top k by the bound.
+    Adapted: the paper's customer may choose nothing (an outside option), and items have revenues. Here one of the k
+    arms wins, so there are K outcomes instead of K + 1; and revenues are equal, so that the best assortment is the top
+    k by the bound.
 
     Parameters
     ----------
@@ -66,13 +66,14 @@ class OFUMNL(LinearPolicy):
     K : int, default 5
         The number of arms chosen in a round.
     precision : float, optional
-        lambda, what H starts with, above 0. By default the constant of their paper; less explores less.
+        lambda, above 0: H starts at this multiple of the identity. By default the paper's constant.
     scale : float, default 1.0
-        Multiplies beta_t, at least 0; less explores less.
+        Multiplies beta_t, at least 0; smaller values explore less.
     bound : float, optional
-        The largest length of w, above 0. They assume 1; the default is sqrt(d), which holds for weights from -1 to 1.
+        The largest length of w, above 0. The paper assumes 1; the default is sqrt(d), which holds for weights from -1
+        to 1.
     delta : float, default 0.05
-        The probability, above 0, with which the confidence sets may fail.
+        The probability, above 0, that the confidence sets fail.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 
@@ -112,7 +113,7 @@ class OFUMNL(LinearPolicy):
     def radius(self, t: int) -> float:
         """Return beta_t, the radius of the confidence set after t - 1 outcomes (Lemma 1).
 
-        Its last term bounds lambda |w - w_1|^2 over two points of the ball; with bound = 1 it is their 4 lambda.
+        Its last term bounds lambda |w - w_1|^2 over two points of the ball; with bound = 1 it is the paper's 4 lambda.
         """
         t = integer(t, "t", 1)
         log_term = math.log(2.0 * math.sqrt(1.0 + 2.0 * t) / self.delta)

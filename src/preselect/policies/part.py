@@ -1,4 +1,4 @@
-"""Arrays of an estimate as attributes of its policy."""
+"""`Part` lets an array of the estimate be read as an attribute of its policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The latest races, as a policy with neighbours keeps them: contexts, arms in order, and who they competed with."""
+"""The latest races, as Nearby keeps them: contexts, arms in order, and virtual arms that they competed with."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LEAST = 3  # neighbours
 
 
 class PastRaces:
-    """The latest `memory` races, in arrays that grow by doubling until that many are kept; then the oldest goes.
+    """The latest `memory` races, in arrays that grow by doubling; once they are full, a new race replaces the oldest.
 
-    Of each race there are the scaled context, the slots of its arms, ranked ones first and -1 behind the last, how many
-    are better than each ranked arm, how many are ranked (-1 if some arm won, but not which), and the virtual arms that
-    they competed with, as in `kernels.neighbours`.
+    For each race it keeps the scaled context; the slots of its arms, ranked ones first and -1 after the last; how many
+    arms are better than each ranked arm; how many are ranked (-1 if some arm won, unknown which); and the virtual arms
+    that they competed with, as in `kernels.neighbours`.
     """
 
     _names = ("contexts", "arms", "places", "ranked", "rivals")
@@ -37,7 +37,7 @@ class PastRaces:
         return min(self.total, self.memory)
 
     def append(self, context: Floats, arms: Integers, ranking: Integers, ranked: int, rivals: int) -> None:
-        """Remember a race; `ranking` is as `Policy._learn` takes it, positions in `arms`."""
+        """Remember a race; `ranking` has positions in `arms`, as for `Policy._learn`."""
         order, places = list_places(ranking)
         at, k = self.total % self.memory, len(arms)
         self._make_room(at + 1, k)
@@ -73,7 +73,7 @@ class PastRaces:
         kept[:, 1:] = change.context[0] * kept[:, 1:] + change.context[1] * kept[:, :1]
 
     def forget(self, slot: int) -> None:
-        """Take an arm out of all races; those that it won teach nothing any longer, and become races of no arm."""
+        """Remove an arm from all races; races that it won lose all arms, because they no longer teach anything."""
         for at in np.flatnonzero((self.arms == slot).any(axis=1)):
             place = int(np.flatnonzero(self.arms[at] == slot)[0])
             if place < self.ranked[at]:
@@ -82,7 +82,7 @@ class PastRaces:
                 self.arms[at] = np.append(np.delete(self.arms[at], place), -1)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: int) -> None:
-        """Take over saved races among this many slots; raise a ValueError if they are not valid."""
+        """Restore saved races among this many slots; raise a ValueError if they are not valid."""
         found, total = {name: arrays[name] for name in self._names}, arrays["races"]
         count = len(found["ranked"])
         shapes = (count, self.contexts.shape[1]), (count, found["arms"].shape[-1])
@@ -124,7 +124,7 @@ def _weigh(distances: Floats, size: int) -> tuple[Integers, Floats]:
 
 
 def _are_races(slots: int, arms: Integers, places: Integers, ranked: Integers, rivals: Integers) -> bool:
-    """Whether arms are distinct slots without gaps, and places, numbers of ranked arms and rivals may be so."""
+    """Whether arms are distinct slots without gaps, and places, numbers of ranked arms and rivals are possible."""
     column, known = np.arange(arms.shape[1]), arms >= 0
     ordered = np.sort(np.where(known, arms, -1 - column), axis=1)
     may = [

@@ -1,4 +1,4 @@
-"""Policies in state files: what is collected, how it is restored, and how features are added."""
+"""Save policies to state files, load them, and add features to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _room: ContextVar[int] = ContextVar("room")  # how many numbers a policy may hol
 
 
 def register(policy: type[Any]) -> None:
-    """Remember a class by its kind, so that `load` finds it."""
+    """Register a class under its kind, so that `load` finds it."""
     _kinds[policy.kind] = policy
 
 
@@ -89,7 +89,7 @@ def _limit_room(numbers: int) -> Iterator[None]:
 def make_block(rows: int, d: int) -> NDArray[np.float64]:
     """Return rows x d zeros for what a policy learns; raise an InputError if there is no room for them.
 
-    A policy that is read from a file holds no more than the file does, else a small file could claim all memory.
+    A policy that is read from a file may hold no more numbers than the file, or a small file could claim all memory.
     """
     most = _room.get(None)
     if most is not None and rows * d > most:
@@ -101,7 +101,7 @@ def make_block(rows: int, d: int) -> NDArray[np.float64]:
 
 
 def _count_memory() -> int:
-    """Return the bytes of memory of this machine; where they are not known, what arrays can have."""
+    """Return the memory of this machine in bytes; the largest size of an array where it is not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on every system
@@ -109,7 +109,7 @@ def _count_memory() -> int:
 
 
 def restore_within(file: state.StateFile, part: str, d: int) -> Policy:
-    """Make the policy that is a part of a larger state: its header is there by this name, its arrays by a prefix.
+    """Make the policy that is a part of a larger state: its header has this name, and its arrays have it as a prefix.
 
     It needs d features, as many as it will be shown.
     """
@@ -152,7 +152,7 @@ def _read_root(header: dict[str, Any]) -> int:
 
 
 def restore_in_place(ours: Arrays, arrays: Arrays) -> None:
-    """Overwrite our arrays by those of the same names, which must have the same shapes and finite entries."""
+    """Overwrite our arrays with those of the same names, which must have the same shapes and finite entries."""
     for name, expected in ours.items():
         if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {expected.shape}")

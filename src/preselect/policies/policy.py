@@ -1,4 +1,4 @@
-"""The two bases of all policies: how a round is decided and learnt from, and how if utilities are linear."""
+"""The two bases of all policies: `Policy` decides rounds and learns from them; `LinearPolicy` has linear utilities."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Policy(ReadablePolicy):
         eligible : array of n booleans, or of positions, optional
             The arms that may be chosen; by default all.
         rules : Rules, optional
-            What the set has to obey as a whole: arms to include, limits of groups, a budget.
+            Rules for the set as a whole: arms to include, limits of groups, a budget.
 
         Returns
         -------
@@ -124,11 +124,11 @@ class Policy(ReadablePolicy):
         k : int
             How many arms to choose, from 1 to n.
         seed : int
-            The seed of all that is left to chance in this decision, at least 0.
+            The seed of this decision's random numbers, at least 0.
         eligible : array of n booleans, or of positions, optional
             The arms that may be chosen; by default all.
         rules : Rules, optional
-            What the set has to obey as a whole.
+            Rules for the set as a whole.
         """
         seed = integer(seed, "seed", 0, MAX_SEED)
         with self._guard:
@@ -194,7 +194,7 @@ class Policy(ReadablePolicy):
 
     @property
     def _outcomes(self) -> int:
-        """How many outcomes have been learnt from; those without a winner teach policies with an outside option."""
+        """How many outcomes have been learnt from; with an outside option, those without a winner count, too."""
         return self.observations + self.no_winners if self.outside else self.observations
 
     @abstractmethod
@@ -316,7 +316,7 @@ class LinearPolicy(Policy):
         return update(estimate, rows, ranking, t)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
-        """Learn that the arms with these rows (k x d) came in this order: outcome t, counted from 1."""
+        """Learn from outcome t, counted from 1: the arms with these rows (k x d) came in this order."""
         update(self.estimate, rows, ranking, t)
 
     def transform(self, change: Change) -> None:
@@ -334,9 +334,8 @@ class LinearPolicy(Policy):
 
 
 def put_first(leader: int, scores: Floats, widths: Floats, arms: Integers | None = None) -> tuple[Floats, Floats]:
-    """Give the leader the width of its contrast with the best of these arms, or of all: then it has the best score.
-
-    A leader that is chosen by chance may be worse than that arm; then it is given that arm's score.
+    """Give the leader the width of its contrast with the best of these arms, or of all, so that it has the best score.
+    A leader that is chosen at random may be worse than that arm; then it is given that arm's score.
     """
     others = np.arange(len(scores)) if arms is None else arms
     others = others[others != leader]
@@ -348,7 +347,7 @@ def put_first(leader: int, scores: Floats, widths: Floats, arms: Integers | None
 
 
 def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
-    """Let an estimator learn from outcome t, all of it or nothing, and refresh it now and then."""
+    """Let an estimator learn from outcome t, completely or not at all, and refresh it now and then."""
     _settle(estimate, estimate.learn(rows, ranking, t), rows, t)
 
 

@@ -1,4 +1,4 @@
-"""Propensities: the probability of each arm to be in the set, exact or from draws."""
+"""Propensities: the probability that each arm is in the chosen set, exact or estimated from draws."""
 
 from __future__ import annotations
 
@@ -16,14 +16,10 @@ _Draw: TypeAlias = Callable[[int], Floats]  # draws the utilities of n arms, tha
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """The probability of each arm to be in the set.
-
-    Parameters
-    ----------
-    probabilities : array of n numbers
+    """The probability that each arm is in the chosen set. Parameters ---------- probabilities : array of n numbers
         The probabilities, which add up to k; 0 for arms that are not eligible.
     standard_errors : array of n numbers
-        How exact they are: 0 if they are exact. A share of draws that is 0 or 1 still has an error.
+        Their standard errors: 0 if they are exact. A share of draws that is 0 or 1 still has an error.
     draws : int
         How many draws they come from; 0 if they are exact.
     """
@@ -33,14 +29,14 @@ class Propensities:
     draws: int = 0
 
     def mix(self, share: float, other: Propensities) -> Propensities:
-        """Return those of a policy that follows this one with probability 1 - share, otherwise the other one.
+        """Return the propensities of a policy that follows this one with probability 1 - share, otherwise another one.
 
         Parameters
         ----------
         share : float
             From 0 to 1.
         other : Propensities
-            Those of the other policy.
+            The propensities of the other policy.
         """
         errors = np.hypot((1.0 - share) * self.standard_errors, share * other.standard_errors)
         mixed = (1.0 - share) * self.probabilities + share * other.probabilities
@@ -48,7 +44,7 @@ class Propensities:
 
 
 def list_chosen(found: Propensities | None, arms: Integers) -> tuple[float, ...] | None:
-    """Return the propensities of arms that were chosen. Where sets were drawn, their own set counts as one more."""
+    """Return the propensities of the chosen arms. If sets were drawn, the chosen set counts as one more draw."""
     if found is None:
         return None
     chances = found.probabilities[arms]
@@ -78,7 +74,7 @@ def take_best(scores: Floats, eligible: Mask, k: int) -> Propensities:
 
 
 def count_sets(sets: Iterable[Integers], n: int) -> Propensities:
-    """Return the propensities by sets that were drawn."""
+    """Estimate the propensities from sets that were drawn."""
     counts, draws = np.zeros(n), 0
     for arms in sets:
         counts[arms] += 1.0
@@ -115,7 +111,7 @@ def count_slots(
 
 
 def _break_ties(drawn: Floats, generator: np.random.Generator) -> Floats:
-    """Return draws in which equal ones, those of arms that are alike, come in any order."""
+    """Return draws in which equal ones, of arms that are alike, are put in a random order."""
     noise = generator.random(drawn.shape, dtype=np.float32)
     broken: Floats = drawn + tie_tolerance(float(np.abs(drawn).max())) * noise
     return broken

@@ -1,21 +1,21 @@
-"""What a race teaches: one likelihood, with and without times.
+"""What a race teaches a policy with an outside option: one likelihood, for races with and without times.
 
 The arms of a race compete with two virtual arms, in a Plackett-Luce ranking. NOBODY, whose log-utility is 0, finishes
-at the time limit; EARLY, whose utility e is learnt, at a tenth of it. What is seen of the ranking, where v is
-exp(x'theta) and V the sum of v over the arms that raced:
+at the time limit; EARLY, whose utility e is learnt, at a tenth of it. A race shows a part of this ranking, with the
+following probability, where v is exp(x'theta) and V the sum of v over the arms that raced:
 
     arm w wins, no later than EARLY         w is first                      v_w / (V + e + 1)
     arm w wins, later                       EARLY is first, w second        e / (V + e + 1) * v_w / (V + 1)
     arm w wins, at a time that is unknown   w is before NOBODY              v_w / (V + 1)
     no arm wins                             NOBODY is before all arms       1 / (V + 1)
 
-These are the probabilities of what can happen: the chance that w wins in time is v_w / (V + 1) whether times are known
-or not. A slow winner has lost to EARLY, which is half a failure, as it often is on the next instance. e makes up for
-how fast winners usually are, so that it does not matter for chances where EARLY stands.
+The chance that w wins in time is v_w / (V + 1) whether times are known or not. A slow winner has lost to EARLY, which
+counts as half a failure, because such an arm often fails on the next instance. As e adapts to how fast winners usually
+are, chances do not depend on where EARLY stands.
 
 The easiest races are won by arms that start fast, not by those that solve hard instances, on which nearly all the time
-is spent. So when a race costs less than a thousandth of the average race (of the limit, if the average is above it),
-only that some arm was first is learnt, V / (V + e + 1), not which. A race without a winner costs ten limits, as in the
+is spent. So a race that costs less than a thousandth of the average race (of the limit, if the average is above it)
+only teaches that some arm was first, V / (V + e + 1), not which. A race without a winner costs ten limits, as in the
 measure PAR10.
 """
 
@@ -38,7 +38,7 @@ _TRIVIAL = 1e-3  # races that cost less than this share of the average do not te
 class Race(NamedTuple):
     """A race as a ranking of arms and virtual arms, with the rows of both.
 
-    `offsets` is what is added to x'theta; its order is that of the ranking, followed by the arms that are not ranked.
+    `offsets` are added to x'theta, in the order of the ranking, followed by the arms that are not ranked.
     """
 
     rows: Floats
@@ -50,8 +50,7 @@ def watch(
     rows: Floats, ranking: Integers, outcome: Outcome, u: Floats, pace: Floats, discount: float
 ) -> tuple[Race, Floats]:
     """Return what a race of the arms with these rows and log-utilities teaches, and the pace of races after it.
-
-    `ranking` is that of the arms, empty if no arm won. The pace is five sums over the races whose time is known, each
+    `ranking` ranks the arms; it is empty if no arm won. The pace is five sums over the races whose time is known, each
     multiplied by `discount` at every such race: how many, their cost, early wins, late wins, and V / (1 + g V) of the
     wins (see `_estimate_early`).
     """
@@ -82,10 +81,10 @@ def _rank_race(rows: Floats, ranking: Integers, outcome: Outcome, early: float) 
 
 
 def _merge_race(rows: Floats, u: Floats, early: float) -> Race:
-    """Return a race that some arm won: the arms, whose log-utilities are u, are merged into one.
+    """Return a race that some arm won, unknown which: the arms, with log-utilities u, are merged into one.
 
-    log V, which is convex in theta, is replaced by its tangent at the present estimate: value and gradient of the
-    likelihood are right there, and the curvature is that of a race of one arm.
+    log V, which is convex in theta, is replaced by its tangent at the present estimate. There the value and the
+    gradient of the likelihood are exact, and the curvature is the same as in a race of one arm.
     """
     p = winner_probabilities(u)
     entropy = -float(p @ np.log(np.where(p > 0.0, p, 1.0)))  # log V is the mean of u plus the entropy
@@ -117,9 +116,9 @@ def _estimate_early(clock: Floats) -> float:
     """Return the log-utility of EARLY, log e, given early wins, late wins and r.
 
     With g = 1 / (1 + e), a race that was won early or late has probability g / (1 + g V) or (1 - g) / (1 + g V), up to
-    what does not depend on g. After m early and n late wins, g maximises m log g + n log(1 - g) - r g, where r is the
-    sum of V / (1 + g V), the slope of log(1 + g V), at the estimates of the time; with one win of each kind added,
-    so that e starts at 1.
+    a factor that does not depend on g. After m early and n late wins, g maximises m log g + n log(1 - g) - r g, where r
+    is the sum of V / (1 + g V), the slope of log(1 + g V), at the estimates when each race was learnt. One win of each
+    kind is added, so that e starts at 1.
 
     >>> [round(_estimate_early(np.array(clock)), 3) for clock in ([0.0, 0.0, 0.0], [0.0, 9.0, 9.0], [9.0, 0.0, 9.0])]
     [0.0, 2.92, -1.151]

@@ -1,4 +1,4 @@
-"""What every policy has besides its rounds: scores, propensities, state files."""
+"""The base of `Policy` with all but rounds: scores, propensities, saving and loading."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_DRAWS = 10_000_000
 
 
 class ReadablePolicy(Guarded, ABC):
-    """The part of every policy that its rounds do not need: what can be read of it, saved, and loaded again."""
+    """What every policy can do besides playing rounds: show scores and propensities, be saved and loaded."""
 
     d: int | None
     kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
@@ -51,7 +51,7 @@ class ReadablePolicy(Guarded, ABC):
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def explores_with(self, seed: int, round: int) -> bool:  # noqa: ARG002
-        """Return whether the decision of this seed and number is one of those that are made at random on purpose.
+        """Return whether the decision with this seed and number is made at random on purpose.
 
         Parameters
         ----------
@@ -63,10 +63,9 @@ class ReadablePolicy(Guarded, ABC):
         return False
 
     def scores(self, X: ContextLike) -> Floats:
-        """Return what each arm of X would be ranked by now, apart from chance.
-
-        Mostly estimated log-utilities plus widths, which are for exploration and say nothing about how good an arm is.
-        A leader that is chosen whatever the others' widths are has the largest score.
+        """Return the score by which each arm of X would be ranked now, apart from random numbers. For most policies
+        scores are estimated log-utilities plus widths, which are for exploration and say nothing about how good an arm
+        is. A leader, which is chosen whatever the others' widths are, has the largest score.
 
         Parameters
         ----------
@@ -88,7 +87,7 @@ class ReadablePolicy(Guarded, ABC):
         many : int
             How many arms to return, at least 0; all of them if there are fewer.
         seed : int, default 0
-            Decides between arms about which equally little is known.
+            The seed for breaking ties.
         """
         context, randomness = self._see(X), Randomness(integer(seed, "seed", 0))
         expectation = f"distinct positions from 0 to {context.shape[0] - 1}"
@@ -100,7 +99,7 @@ class ReadablePolicy(Guarded, ABC):
             return best(self._find_uncertainties(context), arms, many, randomness)
 
     def _find_uncertainties(self, context: Context) -> Floats:
-        """Return how little is known about each arm, in any unit: by default, how much is added to explore it."""
+        """Return how little is known about each arm, in any unit: by default, the width of its score."""
         return self._score(context)[1]
 
     @abstractmethod
@@ -109,7 +108,7 @@ class ReadablePolicy(Guarded, ABC):
 
     @abstractmethod
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
-        """Choose k of the eligible arms that obey the rules; what is left to chance follows from the seed."""
+        """Choose k eligible arms that obey the rules; random numbers follow from the decision's seed."""
 
     @abstractmethod
     def _score(self, context: Context) -> tuple[Floats, Floats]:
@@ -138,10 +137,10 @@ class ReadablePolicy(Guarded, ABC):
         draws: SupportsIndex = 1000,
         seed: SupportsIndex = 0,
     ) -> Propensities | None:
-        """Return the probability of each arm to be in the set that would be chosen now, over all seeds.
+        """Return the probability, over all seeds, that each arm is in the set that would be chosen now.
 
-        Logs of a randomised policy can be used to evaluate others, if they say how likely each choice was. None if
-        nothing but ties is left to chance.
+        Logs of a randomised policy can be used to evaluate others if they record how likely each choice was. Returns
+        None if the policy is random in breaking ties only.
 
         Parameters
         ----------
@@ -152,9 +151,10 @@ class ReadablePolicy(Guarded, ABC):
         eligible : array of n booleans, or of positions, optional
             The arms that may be chosen; by default all.
         rules : Rules, optional
-            What the set has to obey as a whole.
+            Rules for the set as a whole.
         draws : int, default 1000
-            How many sets to draw where the probabilities are not known; their errors fall with its square root.
+            How many sets to draw if the probabilities cannot be computed; errors fall with the square root of this
+            number.
         seed : int, default 0
             The seed of these draws.
         """
@@ -170,13 +170,13 @@ class ReadablePolicy(Guarded, ABC):
             return self._simulate(context, k, mask, draws, np.random.default_rng(seed), rules)
 
     def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
-        """Return whether more than ties is left to chance in the next decision, about a set of this size."""
+        """Return whether the next decision, about a set of this size, is random in more than breaking ties."""
         return False
 
     def _find_propensities(
         self, context: Context, k: int, eligible: Mask, draws: int, generator: np.random.Generator
     ) -> Propensities:
-        """Return the propensities of a policy that is randomised; a policy that knows them better says so here."""
+        """Return the propensities of a randomised policy, by simulation unless a subclass can compute them."""
         return self._simulate(context, k, eligible, draws, generator, None)
 
     def _simulate(
@@ -188,13 +188,13 @@ class ReadablePolicy(Guarded, ABC):
         generator: np.random.Generator,
         rules: Rules | None,
     ) -> Propensities:
-        """Return the propensities by making the choice again and again."""
+        """Estimate the propensities by making the choice again and again."""
         seeds = generator.integers(1 << 52, size=draws).tolist()
         sets = (self._choose(context, k, eligible, Randomness(seed), rules)[0] for seed in seeds)
         return count_sets(sets, context.shape[0])
 
     def extend(self, decision: Decision, X: ContextLike, arms: ArrayLike) -> Decision:
-        """Return a decision with further arms of its context, which competed alongside the chosen ones: for `learn`.
+        """Return a decision for `learn` with further arms of the context, which competed alongside the chosen ones.
 
         They follow the chosen arms. Their scores and widths are NaN, because they were not chosen.
 
@@ -263,11 +263,11 @@ class ReadablePolicy(Guarded, ABC):
         """Express what has been learnt in joint features that have changed; nothing to do if features are ignored."""
 
     def _arrays(self) -> Arrays:
-        """Return what has been learnt, by the names of state files."""
+        """Return what has been learnt, under the names that state files use."""
         return {name: getattr(self, name) for name in self._state}
 
     def _restore_arrays(self, arrays: Arrays) -> None:
-        """Overwrite what has been learnt by saved arrays; policies whose arrays grow relax the check of shapes."""
+        """Overwrite what has been learnt with saved arrays; policies whose arrays grow relax the check of shapes."""
         persistence.restore_in_place({name: getattr(self, name) for name in self._state}, arrays)
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:

@@ -47,7 +47,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
-    """Return the class and the parameters that a text names.
+    """Return the class and the parameters of a policy that is given as text.
 
     >>> parse("cppl(omega=0.5)")
     (<class 'preselect.policies.cppl.CPPL'>, {'omega': 0.5})

@@ -17,13 +17,13 @@ from preselect.rules import Choice, Room, Rules, assemble, best, fill, sort_by_s
 class Thompson(BeliefPolicy):
     """Draws theta from the belief of online Newton, once for all slots or once for each, and takes the best arms.
 
-    A draw is one theta for all arms, because arms share it: draws per arm would be independent where beliefs are not.
-    The belief is that of Newton. Adapted: Agrawal and Goyal choose one arm and see a reward, and their Gaussian
-    posterior is that of linear regression, with standard deviations multiplied by R sqrt(9 d log(t / delta)) for their
-    proof; here by `scale`.
+    A draw is one theta for all arms, because arms share it: separate draws for each arm would be independent although
+    beliefs about arms are not. The belief is Newton's. Adapted: Agrawal and Goyal choose one arm and see a reward;
+    their Gaussian posterior comes from linear regression, and its standard deviations are multiplied by R sqrt(9 d
+    log(t / delta)) for the proof, here by `scale`.
 
-    The width of a chosen arm is how far the draw lies above the estimate, and may be negative. `scores` returns the
-    plain estimates.
+    The width of a chosen arm is the draw minus the estimate, which may be negative. `scores` returns the plain
+    estimates.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Thompson(BeliefPolicy):
     draws : "one" or "slot", default "one"
         "one" takes the top k of one draw; "slot" fills slot after slot with the best arm left in a new draw.
     scale : float, default 1.0
-        Multiplies the standard deviations of the belief, at least 0; more explores more, 0 is greedy.
+        Multiplies the standard deviations of the belief, at least 0; larger values explore more, 0 is greedy.
     mean : float or d floats, default 0.0
         Prior mean of theta, one number for all features or one for each.
     precision : float or d floats, default 1.0
@@ -45,9 +45,9 @@ class Thompson(BeliefPolicy):
         a time limit. A virtual arm, NOBODY, competes with log-utility 0; give arms a constant feature. If outcomes
         say `after`, the time counts as well: see preselect.policies.race_times.
     choose : "best" or "cover", default "best"
-        "best" takes the best arms of the draws; "cover" a set, greedily: the one whose best arm comes closest to the
-        best of all arms in utility, in expectation over 64 joint draws of theta. A set of one is the best of a draw if
-        there is an outside option: otherwise arms about which little is known would not be tried.
+        "best" takes the best arms of the draws. "cover" builds a set greedily: the one whose best arm comes closest in
+        utility to the best of all arms, in expectation over 64 joint draws of theta. With an outside option, a set of
+        one is chosen as with "best": otherwise arms about which little is known would never be tried.
     blocks : tuple of two int, optional
         (s, p) keeps the covariance in blocks: one of the first s features, which all arms share, and one of every p
         features after them, which are one arm's own. Memory then grows with the number of arms, not with its square.

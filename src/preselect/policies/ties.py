@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def settle_ties(policy: Policy, ranking: Integers, k: int) -> Integers:
-    """Return what a ranking of k arms with ties teaches a policy: without ties if they say nothing.
+    """Return what a ranking of k arms with ties teaches a policy, without ties that say nothing.
 
-    A last tie of all arms that are left says nothing, unless there is an outside option, which they have beaten.
+    A last tie of all remaining arms says nothing, unless there is an outside option, which they have beaten.
 
     >>> from preselect.policies import Newton
     >>> settle_ties(Newton(d=1), np.array([[2, 1], [0, 3], [1, 3]]), 3)

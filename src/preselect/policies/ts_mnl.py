@@ -24,16 +24,16 @@ _TAILS = 5.0  # degrees of freedom of the proposals
 class TSMNL(LinearPolicy):
     """Draws theta from the posterior given the whole history, and takes the k best arms of the draw.
 
-    The posterior is that of the prior N(mean, 1 / precision) and the Plackett-Luce likelihood, not a Gaussian one:
-    Metropolis-Hastings steps start from the last draw, with independent proposals from a t distribution shaped like
-    the Laplace approximation, whose tails reach farther than the posterior's. A round costs O(t k d^2), and memory
-    grows with every outcome.
+    The posterior follows from the prior N(mean, 1 / precision) and the Plackett-Luce likelihood, and is not Gaussian.
+    Metropolis-Hastings steps draw from it, starting from the last draw, with independent proposals from a t
+    distribution shaped like the Laplace approximation, whose tails reach farther than the posterior's. A round costs
+    O(t k d^2), and memory grows with every outcome.
 
-    Adapted: their customer may choose nothing (an outside option) and products have revenues, with which they solve for
-    the best assortment of the drawn model; here one of the k arms wins and all revenues are equal, for which it is the
-    top k of the draw. They allow any prior.
+    Adapted: the paper's customer may choose nothing (an outside option), products have revenues, and each round solves
+    for the best assortment under the drawn model. Here one of the k arms wins and revenues are equal, so that the best
+    assortment is the top k of the draw. The paper allows any prior.
 
-    The width of a chosen arm is how far the draw lies above the estimate, and may be negative. `scores` returns the
+    The width of a chosen arm is the draw minus the estimate, which may be negative. `scores` returns the
     estimates that have the largest posterior density.
 
     Parameters
@@ -49,8 +49,8 @@ class TSMNL(LinearPolicy):
     every : int, default 1
         The estimate, around which draws are proposed, is recomputed after that many outcomes.
     choose : "best" or "cover", default "best"
-        "best" takes the k best arms of one draw; "cover" a set, greedily: the one whose best arm comes closest to the
-        best of all arms in utility, in expectation over 64 draws of theta.
+        "best" takes the k best arms of one draw. "cover" builds a set greedily: the one whose best arm comes closest in
+        utility to the best of all arms, in expectation over 64 draws of theta.
     seed : int, optional
         Seed of the policy's random generator; by default a different one each time.
 

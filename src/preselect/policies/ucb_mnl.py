@@ -14,25 +14,25 @@ from preselect.scaling import Change
 
 
 class UCBMNL(LinearPolicy):
-    """Whole-history maximum likelihood and upper confidence bounds, x'theta + alpha_t sqrt(x' inv(V) x).
+    """Chooses by upper confidence bounds x'theta + alpha_t sqrt(x' inv(V) x), with maximum likelihood of all outcomes.
 
-    V is the sum of xx' over all arms shown so far, whatever was chosen, and
+    V is the sum of xx' over all arms tried so far, whichever won, and
     alpha_t = sqrt(2 d log(1 + t / d) + 2 log t) / (2 kappa), where kappa bounds p_i p_0 from below (Theorem 1).
     A round costs O(t k d^2), and memory grows with every outcome.
 
-    Adapted: their customer may choose nothing (an outside option of utility 0) and items have revenues; here one of the
-    k arms wins, and all revenues are equal, for which their best assortment is the top k by the bound. Their first T_0
-    rounds at random, which make V invertible, are replaced by V starting at `precision` times the identity, which also
-    regularises the likelihood, as in the authors' own experiments. A ranking enters the likelihood whole.
+    Adapted: the paper's customer may choose nothing (an outside option of utility 0), and items have revenues. Here one
+    of the k arms wins and revenues are equal, so that the best assortment is the top k by the bound. The paper starts
+    with T_0 random rounds to make V invertible; here V starts at `precision` times the identity, which also regularises
+    the likelihood, as in the authors' own experiments. A ranking enters the likelihood as a whole.
 
     Parameters
     ----------
     d : int
         Number of joint features of an arm.
     kappa : float, default 0.5
-        Lower bound of p_i p_0, above 0: the smaller, the wider the bounds. The default is that of Oh's own code
-        (published with Lee and Oh 2024), although p_i p_0 cannot exceed 1/4: no kappa for which the theorem holds makes
-        bounds as narrow.
+        Lower bound of p_i p_0, above 0; smaller values make the bounds wider. The default comes from Oh's own code
+        (published with Lee and Oh 2024). As p_i p_0 cannot exceed 1/4, the theorem holds only for smaller values, which
+        make wider bounds.
     precision : float, default 1.0
         What V starts with, and the precision of the prior around 0 that regularises the likelihood; above 0.
     every : int, default 1

@@ -1,4 +1,4 @@
-"""The baseline that learns nothing."""
+"""`Random`, the baseline that learns nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from preselect.policies.propensities import Propensities, share_evenly
 
 
 class Random(Policy):
-    """k eligible arms at random: all scores are equal, and ties are broken at random.
+    """Chooses k eligible arms at random: all scores are equal, and ties are broken at random.
 
     Parameters
     ----------

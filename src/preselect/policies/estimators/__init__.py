@@ -1,4 +1,4 @@
-"""How policies estimate theta. A policy holds one estimator; choosing arms is the policy's own business."""
+"""Estimators, which learn theta from outcomes. A linear policy holds one, and chooses arms by its estimate."""
 
 from preselect.policies.estimators.arm_by_arm import ArmByArm
 from preselect.policies.estimators.averaged import AveragedSGD, Sandwich

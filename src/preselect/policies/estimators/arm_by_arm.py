@@ -1,4 +1,4 @@
-"""Online Newton of arms that learn alone, with one covariance for all features."""
+"""The estimator of Nearby: online Newton in which each arm learns alone, with one covariance for all features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ArmByArm(Gaussian):
             return rows @ self.theta, np.einsum("id,id->i", rows @ self.P, rows)
 
     def gain(self, rows: Floats, ids: Integers, gradients: Floats, curvatures: Floats) -> None:
-        """Update each of these arms by itself, given the slope and the curvature of its log-likelihood."""
+        """Update each of these arms separately, given the slope and the curvature of its log-likelihood."""
         arm_by_arm.learn_alone(rows, np.zeros_like(ids), gradients, curvatures, self.theta, self.P, _NO_OWN)
         self.A += (rows.T * curvatures) @ rows
 
@@ -38,7 +38,7 @@ class ArmByArm(Gaussian):
         return {**super().arrays(), "pace": self.pace}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over saved arrays."""
+        """Restore saved arrays."""
         restore_in_place(self.arrays(), arrays)
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

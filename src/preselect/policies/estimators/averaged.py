@@ -14,7 +14,7 @@ from preselect.scaling import Change
 
 
 class AveragedSGD(Estimator):
-    """theta_hat steps along the gradient, and theta_bar, the mean of the iterates, is the estimate (Section 5.3).
+    """theta_hat follows the gradient; the mean of its iterates, theta_bar, is the estimate (Section 5.3).
 
     The paper leaves theta_0 open; here it is drawn uniformly from [0, 1]^d unless it is given. t counts the outcomes
     learnt, so feedback may come late.
@@ -48,8 +48,8 @@ class AveragedSGD(Estimator):
 class Sandwich(AveragedSGD):
     """Averaged SGD with the covariance Sigma = P B P of theta_bar, where P is the inverse of A.
 
-    A sums minus the Hessians and B the outer products of the gradients at theta_bar: t times the paper's -S and V
-    (below Eq. (13)), so that Sigma is its t^-1 S^-1 V S^-1. A starts at `ridge` times the identity, because S is
+    A is the sum of the negative Hessians, and B of the gradients' outer products, at theta_bar: t times the paper's -S
+    and V (below Eq. (13)), so that Sigma is its t^-1 S^-1 V S^-1. A starts at `ridge` times the identity, because S is
     singular in the first rounds.
     """
 
@@ -86,7 +86,7 @@ class Sandwich(AveragedSGD):
         return self.Sigma
 
     def transform(self, change: Change, t: int) -> None:
-        """Express iterates and covariance in joint features that have changed; the ridge stays."""
+        """Express iterates and covariance in joint features that have changed; the ridge stays as it is."""
         super().transform(change, t)
         ridge = self.ridge * np.eye(self.d)
         self.A[:] = ridge + change.map_matrix(self.A - ridge)

@@ -1,4 +1,4 @@
-"""Online Newton with a block of the covariance for each arm: what it costs does not depend on how many there are."""
+"""Online Newton with one covariance block per arm: what an outcome costs does not depend on the number of arms."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class BlockNewton(Estimator):
     """The belief theta ~ N(theta, P), where P has one block for the shared features and one for each slot.
 
     An outcome is about the shared features and the slots of k arms. Their blocks make up a small Gaussian belief, which
-    learns as that of OnlineNewton does; then the covariances between blocks are dropped, and those within them kept
-    (assumed density filtering). So every variance is right after the outcome, and what is lost is that the errors of
-    arms which competed go together: contrasts between them seem less certain than they are, by a factor of at most
-    k / (k - 1) in the variance. A step costs O(k (m p + k p)^2) for any number of slots.
+    learns as OnlineNewton does; then the covariances between blocks are dropped (assumed density filtering). So every
+    variance is right after the outcome. What is lost is the correlation between arms that competed: contrasts between
+    them seem less certain than they are, by a factor of at most k / (k - 1) in the variance. A step costs O(k (m p + k
+    p)^2) for any number of slots.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class BlockNewton(Estimator):
         return self.theta[self.shared :].reshape(-1, self.size)
 
     def focus(self, rows: Floats, ids: Integers) -> tuple[Estimator, Floats]:
-        """Return the belief about what an outcome is about, and the rows of its arms in these features.
+        """Return the small belief that learns from an outcome of these arms, and their rows in its features.
 
-        Of `rows`, the first columns are the shared features, the others those of the arm's slot.
+        The first columns of `rows` are the shared features, the others those of the arm's slot.
         """
         if len(ids) and not 0 <= ids.min() <= ids.max() < len(self.touched):
             raise InputError(f"the decision is about slot {ids.max()}, but there are only {len(self.touched)}")
@@ -81,7 +81,7 @@ class BlockNewton(Estimator):
         return self.P
 
     def weigh(self, rows: Floats, ids: Integers) -> Floats:
-        """Return what each feature of these arms adds to their utilities: the shared ones, then those of the slot."""
+        """Return what each feature of these arms adds to their utilities: shared features, then those of the slot."""
         weights = np.hstack((np.tile(self.theta[: self.shared], (len(ids), 1)), self.own[ids]))
         weighed: Floats = rows * weights
         return weighed
@@ -99,7 +99,7 @@ class BlockNewton(Estimator):
             return self.weigh(rows, ids).sum(axis=1), self.covary(rows, ids).diagonal()
 
     def gain(self, rows: Floats, ids: Integers, gradients: Floats, curvatures: Floats) -> None:
-        """Let each of these arms learn alone, given slope and curvature of its log-likelihood."""
+        """Update each of these arms separately, given the slope and the curvature of its log-likelihood."""
         arm_by_arm.learn_alone(rows, ids, gradients, curvatures, self.theta, self.P.shared, self.P.own)
         self.touched[ids] = True
 
@@ -110,7 +110,7 @@ class BlockNewton(Estimator):
         return np.concatenate((np.arange(self.shared), own.ravel())), known
 
     def forget_slots(self, slots: Integers) -> None:
-        """Let the belief about some slots return to the prior."""
+        """Reset the belief about some slots to the prior."""
         self.own[slots] = self.mean
         self.P.own[slots] = self._prior_block()
         self.touched[slots] = False
@@ -118,7 +118,7 @@ class BlockNewton(Estimator):
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
         """Express the evidence in joint features that have changed, block by block; the prior stays.
 
-        What an arm's features are shifted by is the same for all arms, and left out: no contrast depends on it.
+        The shift of arms' features is the same for all arms. It is left out, because no contrast depends on it.
         """
         of_context = np.diag(np.concatenate(([1.0], change.context[0])))
         of_context[1:, 0] = change.context[1]
@@ -132,7 +132,7 @@ class BlockNewton(Estimator):
             self.own[slots], self.P.own[slots] = theta, pack(P)
 
     def _map(self, L: Floats, theta: Floats, P: Floats) -> tuple[Floats, Floats]:
-        """Return means and covariances, one each per block, after rows x have become L x; see Gaussian._map_belief."""
+        """Return the mean and covariance of each block after rows x have become L x; see Gaussian._map_belief."""
         A, ridge = np.linalg.inv(P), self.precision * np.eye(len(L))
         evidence = (A @ theta[:, :, None])[:, :, 0] - self.precision * self.mean
         mapped = np.linalg.inv(ridge + L @ (A - ridge) @ L.T)
@@ -157,7 +157,7 @@ class BlockNewton(Estimator):
     def widen_blocks(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the arrays of a policy with one feature less in each block and in each group of shared features.
 
-        As the lower half of a block is kept row after row, its last row is what is added.
+        The lower half of a block is kept row after row, so its last row is what is added.
         """
         groups = self.d // self.size
         old = np.delete(np.arange(self.d).reshape(groups, self.size), -1, axis=1).ravel()  # where features were
@@ -173,7 +173,7 @@ class BlockNewton(Estimator):
         return wider
 
     def split(self, dense: OnlineNewton) -> dict[str, NDArray[Any]]:
-        """Return the arrays of an estimator with these blocks which believes what a dense one does, apart from them."""
+        """Return the arrays of an estimator with these blocks that believes what a dense one does."""
         own = dense.P[self.shared :, self.shared :].reshape(len(self.touched), self.size, -1, self.size)
         blocks = pack(np.einsum("ipiq->ipq", own))
         touched = np.any(blocks != self._prior_block(), axis=1) | np.any(
@@ -184,7 +184,7 @@ class BlockNewton(Estimator):
 
 
 class _Focus(OnlineNewton):
-    """The dense belief about the shared features and some slots, which writes back what it learns."""
+    """A dense belief about the shared features and some slots; it writes what it learns back to the whole."""
 
     def __init__(self, whole: BlockNewton, slots: Integers) -> None:
         shared, size = whole.shared, whole.size

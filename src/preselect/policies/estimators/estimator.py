@@ -1,4 +1,4 @@
-"""The base of all estimators: named arrays in one block, a step for every outcome, and now and then a refresh."""
+"""The base of all estimators, which learn theta one outcome at a time and keep their arrays in one block."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Estimator:
     """An estimate of theta, and everything needed to update it after each outcome.
 
     A subclass names its arrays in `_vectors` (d numbers) and `_matrices` (d x d) and says in `learn` what an outcome
-    changes. The arrays are views of one block, because the kernels take the block whole. A copy, deep or unpickled,
-    makes new views of its own block; copied one by one they would no longer be parts of it.
+    changes. The arrays are views of one block, because the kernels take the block whole. A deep or unpickled copy makes
+    new views of its own block, because arrays that were copied one by one would not be parts of it.
     """
 
     _vectors: ClassVar[tuple[str, ...]] = ("theta",)
@@ -52,7 +52,7 @@ class Estimator:
         self._name_views()
 
     def learn(self, rows: Floats, ranking: Integers, t: int) -> int:
-        """Learn that the arms with these rows (k x d) came in this order.
+        """Learn from an outcome: the arms with these rows (k x d) came in this order.
 
         `ranking` lists positions in `rows`, best first; t counts the outcomes learnt, this one included. Returns OK;
         any other status means that the result would not be finite and nothing was changed.
@@ -60,18 +60,18 @@ class Estimator:
         raise NotImplementedError
 
     def learn_race(self, rows: Floats, ranking: Integers, outcome: Outcome, t: int) -> int:
-        """Learn from a race that may have no winner and whose time may be known (outside option); otherwise as `learn`.
+        """Do what `learn` does, for a race that may have no winner and whose time may be known (outside option).
 
         `ranking` is empty if no arm won.
         """
         raise NotImplementedError
 
     def focus(self, rows: Floats, ids: Integers) -> tuple[Estimator, Floats]:  # noqa: ARG002
-        """Return the estimator that learns from an outcome of these arms, and their rows as it takes them."""
+        """Return the estimator that learns from an outcome of these arms, and their rows in the form that it takes."""
         return self, rows
 
     def forget(self, places: Integers, fresh: Estimator) -> None:
-        """Let what is known about some features return to what a fresh estimator knows."""
+        """Reset what is known about some features to what a fresh estimator knows."""
         for name in self._vectors:
             getattr(self, name)[places] = getattr(fresh, name)[places]
         for name in self._matrices:
@@ -97,7 +97,7 @@ class Estimator:
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
         """Express what has been learnt in joint features that have changed; t counts the outcomes learnt.
 
-        What is known about theta apart from outcomes, such as a prior, is not mapped: it is about the new features.
+        What does not come from outcomes, such as a prior, is not mapped: it holds for the new features.
         """
         self.theta[:] = change.map_weights(self.theta)
 
@@ -109,7 +109,7 @@ class Estimator:
         return {name: getattr(self, name) for name in (*self._vectors, *self._matrices)}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over arrays that another estimator of this kind and size returned."""
+        """Restore arrays that another estimator of this kind and size returned."""
         restore_in_place(self.arrays(), arrays)
 
     def widen(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -131,5 +131,5 @@ def spread(values: ArrayLike, argument: str, d: int, *, above: float = -math.inf
 
 
 def simplify(values: ArrayLike) -> float | list[float]:
-    """Return a parameter of `spread` as it is kept and saved: a number, or a list."""
+    """Return a value given to `spread` in the form that is kept and saved: a number, or a list."""
     return float(values) if isinstance(values, (int, float, np.number)) else np.asarray(values, float).tolist()

@@ -1,4 +1,4 @@
-"""A Gaussian belief about theta, and the Gram matrix of everything shown."""
+"""Bases of estimators: a Gaussian belief about theta, and the Gram matrix of all rows seen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Gaussian(Estimator):
         self.refresh()
 
     def forget(self, places: Integers, fresh: Estimator) -> None:
-        """Let the belief about some features return to the prior; that about all others stays as it is."""
+        """Reset the belief about some features to the prior; the belief about all others stays as it is."""
         P = self.P.copy()
         P[places] = P[:, places] = 0.0
         P[places, places] = 1.0 / self.prior[1][places]
@@ -73,7 +73,7 @@ class Gaussian(Estimator):
     def draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
         """Draw the utilities of all arms jointly from the belief, given their means u: n x draws.
 
-        Draws utilities if there are fewer arms than features, otherwise theta; the distribution is the same.
+        With fewer arms than features it draws utilities, otherwise theta; the distribution is the same.
         """
         deviations = self._draw_few(context, len(u), draws, generator) if len(u) < self.d else None
         if deviations is None:
@@ -82,7 +82,7 @@ class Gaussian(Estimator):
         return deviations
 
     def draw_deviations(self, draws: int, generator: np.random.Generator) -> Floats:
-        """Draw theta from the belief, less its mean: draws x d."""
+        """Draw theta minus its mean from the belief: draws x d."""
         try:
             root = np.linalg.cholesky(self.P)
         except np.linalg.LinAlgError:
@@ -90,7 +90,7 @@ class Gaussian(Estimator):
         return generator.standard_normal((draws, self.d)) @ root.T
 
     def _draw_few(self, context: Context, n: int, draws: int, generator: np.random.Generator) -> Floats | None:
-        """Draw utilities from their n x n covariance, less their means; None if it overflows where they do not."""
+        """Draw utilities minus their means from their n x n covariance; None if it overflows where they do not."""
         with np.errstate(over="ignore", invalid="ignore"):
             covariance = context.covariance(self.P)
         if not np.isfinite(covariance).all():
@@ -116,7 +116,7 @@ class Gram(Estimator):
         return learning.gain_gram(rows, self.G, self.inverse)
 
     def transform(self, change: Change, t: int) -> None:  # noqa: ARG002
-        """Express G in joint features that have changed; the ridge stays."""
+        """Express G in joint features that have changed; the ridge stays as it is."""
         ridge = self.precision * np.eye(self.d)
         self.G[:] = ridge + change.map_matrix(self.G - ridge)
         self.refresh()
@@ -127,7 +127,7 @@ class Gram(Estimator):
 
     @contextmanager
     def undo_on_error(self) -> Iterator[None]:
-        """Take back what was learnt inside if it ends in an InputError, so that an outcome is never learnt by half."""
+        """Undo what was learnt inside the block if it ends in an InputError, so that no outcome is learnt by half."""
         before = self.block.copy()
         try:
             yield
@@ -145,9 +145,9 @@ def _invert(A: Floats, P: Floats) -> None:
 def find_root(S: Floats) -> Floats:
     """Return a matrix R with RR' = S, for S positive semidefinite up to rounding: arms may be equal, or zero.
 
-    S is scaled to a diagonal of ones, so that small entries matter as much as large ones, and those get a little more:
-    Cholesky's method then succeeds, and its result hardly depends on rounding. Where rounding is worse than that, which
-    takes a very badly conditioned S, the root is that of the eigenvalues.
+    S is scaled to a diagonal of ones, so that small entries matter as much as large ones, and a little is added to the
+    diagonal: then Cholesky's method succeeds, and its result hardly depends on rounding. If it fails all the same,
+    because S is very badly conditioned, the root is computed from the eigenvalues.
     """
     scale = np.sqrt(np.maximum(S.diagonal(), 0.0))
     over = np.where(scale > 0.0, scale, 1.0)

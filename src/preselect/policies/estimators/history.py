@@ -1,4 +1,4 @@
-"""The outcomes that an estimator keeps: all rows in one array, what is added to their utilities, and their rankings."""
+"""The outcomes that an estimator keeps: rows in one array, offsets of their utilities, and rankings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OFFSETS = np.empty(0)  # nothing is added to utilities
 class History:
     """Outcomes in the order in which they were learnt, as the kernels read them.
 
-    They are put into the arrays when those are needed, because that takes longer than learning from one outcome; the
+    Outcomes wait in a list until the arrays are needed, because storing them takes longer than learning from one. The
     arrays have room for more.
     """
 
@@ -39,7 +39,7 @@ class History:
         self.length += len(rows)
 
     def drop_last(self) -> None:
-        """Take back the latest outcome."""
+        """Remove the latest outcome."""
         self._put_away()
         self.length -= int(self._sizes[self.outcomes - 1])
         self.outcomes -= 1
@@ -97,7 +97,7 @@ class History:
         return arrays if ties is None else {**arrays, "ties": ties[: self.length]}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over any number of saved outcomes; old files have no offsets and no ties."""
+        """Restore any number of saved outcomes; old files have no offsets and no ties."""
         rows, sizes, lengths = (arrays[name] for name in ("history", "sizes", "lengths"))
         offsets = arrays.get("offsets", np.zeros(len(rows)))
         kinds = {"history": (rows, 2), "offsets": (offsets, 1), "sizes": (sizes, 1), "lengths": (lengths, 1)}

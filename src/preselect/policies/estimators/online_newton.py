@@ -1,4 +1,4 @@
-"""Online Newton on the Plackett-Luce likelihood, one step per outcome: how Newton and Thompson learn."""
+"""The estimator of Newton and Thompson: online Newton on the Plackett-Luce likelihood, one step per outcome."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _FINE = 1e-6  # the same where nothing was learnt, and so nothing may change if 
 class OnlineNewton(Gaussian):
     """After each outcome theta moves to the maximum of belief times likelihood, and A gains the curvature there.
 
-    This is the Laplace approximation of the posterior, followed from outcome to outcome, for winners, rankings and
-    top-m rankings alike. A step costs O(k d^2). What it takes for the curvature of an outcome is that at an early
-    estimate, and the belief becomes far too sure if that is never revised. So the latest outcomes are kept, and now and
-    then theta is fitted to all of them, exactly, on top of `base`, the belief before them: A is then minus the Hessian
-    at theta. Once there are 256, or a million numbers, the belief becomes the new base, and they are dropped. With more
-    than 256 features fits would cost too much; there are none, and the belief is surer than it should be.
+    This is the Laplace approximation of the posterior, updated by every outcome, for winners, rankings and top-m
+    rankings alike. A step costs O(k d^2). It takes the curvature of an outcome at an early estimate, and if that were
+    never revised, the belief would become far too sure. So the latest outcomes are kept, and now and then theta is
+    fitted to all of them exactly, starting from `base`, the belief before them; A is then minus the Hessian at theta.
+    When 256 outcomes, or a million numbers, are kept, the belief becomes the new base and they are dropped. With more
+    than 256 features fits would cost too much, so there are none, and the belief is surer than it should be.
 
-    With `discount` below 1, A is multiplied by it before each outcome. The prior is not forgotten: feature after
-    feature gets back what the discount took from it, with theta drawn to the prior mean accordingly.
+    With `discount` below 1, A is multiplied by it before each outcome. The prior is not forgotten: one feature after
+    another gets back what the discount took from its prior precision, which pulls theta to the prior mean.
     """
 
     def __init__(self, d: int, *, mean: ArrayLike, precision: ArrayLike, discount: float) -> None:
@@ -137,21 +137,21 @@ class OnlineNewton(Gaussian):
         return self._fit(t, _FINE)
 
     def forget(self, places: Integers, fresh: Estimator) -> None:
-        """Let the belief about some features return to the prior; it is the new base, and outcomes are dropped."""
+        """Reset the belief about some features to the prior. The result is the new base, and outcomes are dropped."""
         super().forget(places, fresh)
         self.base[0], self.base[1:] = self.theta, self.A
         self.recent.clear()
         self.fits[:] = 0, self._interval(0)
 
     def adopt(self, block: Floats, outcomes: int) -> None:
-        """Believe what was fitted to this many outcomes elsewhere: theta, A and P. It is the base for what follows."""
+        """Replace the belief by theta, A and P that were fitted to this many outcomes elsewhere; it is the new base."""
         self.block[:] = block
         self.base[:] = block[: 1 + self.d]
         self.recent.clear()
         self.fits[:] = 0, self._interval(outcomes)
 
     def refresh(self) -> None:
-        """Recompute P from A, unless fits do."""
+        """Recompute P from A, unless fits do that."""
         if not self._is_fitted:
             super().refresh()
 
@@ -164,7 +164,7 @@ class OnlineNewton(Gaussian):
         return {**super().arrays(), "pace": self.pace, "base": self.base, "fits": self.fits}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over saved arrays; old files have less of the pace and no outcomes, and what they hold is the base."""
+        """Restore saved arrays. Old files have a shorter `pace` and no outcomes; their belief becomes the base."""
         base = np.vstack((arrays["theta"], arrays["A"]))
         pace = arrays.get("pace", self.pace)
         pace = np.append(pace, np.zeros(3)) if pace.shape == (2,) else pace

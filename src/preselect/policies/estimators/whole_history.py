@@ -1,4 +1,4 @@
-"""Maximum likelihood over the whole history, recomputed after every outcome: what the MNL bandits build on."""
+"""The estimator of UCB-MNL, TS-MNL and others: maximum likelihood over the whole history, after every outcome."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class WholeHistory(Gaussian):
 
     Without the prior N(mean, 1 / precision) there would be no maximum in the first rounds. Newton's method starts from
     the last estimate; a round costs O(t k d^2) and memory grows with every outcome, which is what these methods need.
-    With `every` above 1 the estimate is recomputed only after that many outcomes. An outcome whose features are larger
-    than any before is tried at once, all the same: one from which no finite estimate follows has to be refused, because
-    no later outcome could be learnt from after it.
+    With `every` above 1 the estimate is recomputed only after that many outcomes. But an outcome whose features are
+    larger than any before is tried at once: if no finite estimate follows, it has to be refused, because no later
+    outcome could be learnt from after it.
     """
 
     def __init__(self, d: int, *, mean: ArrayLike = 0.0, precision: ArrayLike, every: int) -> None:
@@ -43,7 +43,7 @@ class WholeHistory(Gaussian):
         return NOT_FINITE
 
     def _fit(self, largest: float) -> bool:
-        """Maximise over all outcomes if it is due, or only try to; whether a finite estimate follows."""
+        """Fit theta if a fit is due, or only try to; return whether the estimate is finite."""
         due = self.history.outcomes % self.every == 0
         if not due and largest <= self._largest:
             return True
@@ -73,7 +73,7 @@ class WholeHistory(Gaussian):
         return {**super().arrays(), **self.history.arrays()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over saved arrays; the history may be of any length."""
+        """Restore saved arrays; the history may be of any length."""
         restore_in_place(super().arrays(), arrays)
         self.history.restore(arrays)
         self._largest = float(np.abs(arrays["history"]).max(initial=0.0))
