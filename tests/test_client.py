@@ -142,7 +142,7 @@ def test_an_answer_of_something_else_is_not_mistaken_for_one_of_the_service():
         client = Client(
             "http://x", transport=httpx.MockTransport(lambda _, body=content: httpx.Response(404, content=body))
         )
-        with pytest.raises(ServiceError, match="GET /v1/preselectors was answered with status 404"):
+        with pytest.raises(ServiceError, match="GET /v1/preselectors got an answer with status 404"):
             client.names()
 
 

@@ -126,7 +126,7 @@ def test_features_of_arms_besides_are_those_they_have_now():
 @pytest.mark.parametrize(
     ("also", "message"),
     [
-        (["d", "a"], "also has 'a', chosen already; name only arms that were not chosen"),
+        (["d", "a"], "also has 'a', already chosen; name only arms that were not chosen"),
         (["d", "d"], "also has 'd' more than once; use distinct names"),
         (["z"], "there is no arm 'z'; the arms are 'a', 'b', 'c', 'd', 'e'"),
         ("d", "also is 'd'; use a list of names"),

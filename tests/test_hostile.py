@@ -182,11 +182,11 @@ def names_of(message):
         ),
         (
             lambda: Preselector({"a": [1.0], "b": [1.0, 2.0]}),
-            "some arms have features by name or vectors of other lengths; give all of them one kind",
+            "arms have features by name and in order, or differ in their number; give all of them one kind",
         ),
         (
             lambda: make_preselector().add("new", [1.0]),
-            "'new' has 1 features in order, but those of arms are 'x', 'y'",
+            "'new' has 1 features in order; the features of arms are 'x', 'y'",
         ),
         (
             lambda: make_preselector().propensities([1.0, 2.0], 2, include=["a", "a"]),

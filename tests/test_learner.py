@@ -170,7 +170,7 @@ def test_description_and_arms_are_restored(path):
         (lambda l, _: l.add("saps"), "there is an arm 'saps' already; use another name"),
         (
             lambda l, _: l.add("new", ["cdcl"]),
-            "'new' has 1 features in order, but those of arms are 'cdcl', 'age'",
+            "'new' has 1 features in order; the features of arms are 'cdcl', 'age'",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Preselectors that a service keeps, used from Python over HTTP: `Client`, and `AsyncClient` for asyncio."""
+"""`Client`, and `AsyncClient` for asyncio: use preselectors of a service from Python, over HTTP."""
 
 from preselect.client.asynchronous import AsyncClient, AsyncServedPreselector
 from preselect.client.served_decision import ServedDecision

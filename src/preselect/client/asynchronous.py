@@ -1,4 +1,4 @@
-"""A service's preselectors for asyncio: the words of `Client`, awaited."""
+"""`AsyncClient`: the methods of `Client` for asyncio."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _OutcomeOptions(TypedDict, total=False):
 
 
 class AsyncClient:
-    """A connection to a service, for asyncio. See `Client`, whose methods this one has too.
+    """A connection to a service, for asyncio. It has the methods of `Client`, to be awaited.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class AsyncClient:
         context: Names = (),
         **options: Unpack[_CreateOptions],
     ) -> AsyncServedPreselector:
-        """Make a preselector, or find the same one made before; see Client.create.
+        """Make a preselector, unless the same one exists already; see Client.create.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class AsyncServedPreselector:
         return await self.client.send(requests.tell(decision, requests.describe_outcome(**told)))
 
     async def decision(self, id: str) -> ServedDecision:
-        """Return a decision as it is now: whether it waits, what was reported, and why it was made.
+        """Return a decision as it is now: its status, the outcome if one was reported, and why it was made.
 
         Parameters
         ----------

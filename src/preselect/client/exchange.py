@@ -1,4 +1,4 @@
-"""Sending requests: when to try again, how long to wait, and which exception an answer becomes."""
+"""When to send a request again, how long to wait before that, and which exception an answer becomes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
 
 
 class Attempts:
-    """The attempts at one request: how long to wait before the next, until patience ends.
+    """The attempts at one request: how long to wait before the next one, until patience ends.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Attempts:
         return pause
 
     def wait_after_status(self, status: int, headers: Mapping[str, str]) -> float | None:
-        """Return how many seconds to wait after an answer; None if it is the last word."""
+        """Return how many seconds to wait after an answer; None if the answer is final."""
         return self._next_pause(headers.get("retry-after")) if status in _AGAIN else None
 
     def _next_pause(self, asked: str | None) -> float | None:
@@ -76,7 +76,7 @@ class Attempts:
 
 
 def read_answer(request: Request[Answer], status: int, content: bytes, attempts: Attempts) -> Answer:
-    """Return what an answer says, or raise the exception that it stands for."""
+    """Return the content of an answer, or raise the exception that its status stands for."""
     if status == 404 and request.method == "DELETE" and attempts.count:
         return request.read({})  # an attempt before this one has done it
     try:
@@ -88,7 +88,7 @@ def read_answer(request: Request[Answer], status: int, content: bytes, attempts:
     detail = answer.get("detail") if isinstance(answer, dict) else None
     if detail is None:
         raise ServiceError(
-            f"{request.method} {request.path} was answered with status {status}, and not as preselect does"
+            f"{request.method} {request.path} got an answer with status {status} that is not from preselect"
         )
     if status in _ERRORS:
         raise _ERRORS[status](detail)

@@ -1,4 +1,4 @@
-"""The requests to a service as values, and how their answers are read; nothing here touches the network."""
+"""The requests to a service, and how to read their answers; nothing here uses the network."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def list_names() -> Request[list[str]]:
 
 
 def put_arm(name: str, arm: str, features: Any, group: str | None, price: float | None) -> Request[None]:
-    """Let an arm join, or change it."""
+    """Add an arm, or change it."""
     body = _keep_given({"features": _simplify(features), "group": group, "price": price})
     return Request("PUT", f"{_locate(name)}/arms/{_quote(arm)}", _ignore, body)
 
 
 def retire_arm(name: str, arm: str) -> Request[None]:
-    """Let an arm leave."""
+    """Remove an arm."""
     return Request("DELETE", f"{_locate(name)}/arms/{_quote(arm)}", _ignore)
 
 
 def decide(name: str, context: Any, k: int | None, options: Mapping[str, Any]) -> Request[ServedDecision]:
-    """Choose arms; a name for the request makes it harmless to send it again."""
+    """Choose arms; the request has a name, so that sending it again is harmless."""
     if k is None:
         raise InputError("say how many arms to choose, such as k=3")
     lists = {one: None if options.get(one) is None else list(options[one]) for one in ("eligible", "include")}
@@ -122,7 +122,7 @@ def describe_outcome(
     after: float | None = None,
     details: Any = None,
 ) -> dict[str, Any]:
-    """Return the arguments of `learn` as the service takes them."""
+    """Return the arguments of `learn` in the form that the service takes."""
     if not (outcome is None or isinstance(outcome, (NoWinner, Void))):
         raise InputError(f"outcome is {outcome!r:.80}; use NoWinner() or Void(), or give a winner, ranking or ratings")
     kind = outcome and ("void" if isinstance(outcome, Void) else "no-winner")

@@ -1,4 +1,4 @@
-"""What a service answers, as values: decisions, estimates, explanations."""
+"""The values that a service returns: decisions, estimates, explanations."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from preselect.named.explanations import ArmExplanation, Explanation
 
 @dataclass(frozen=True)
 class ServedDecision:
-    """A decision that a service made and keeps. Its id is enough to tell the outcome, from any process.
+    """A decision that a service made and keeps. Its id is enough to report the outcome, from any process.
 
     Parameters
     ----------
     id : str
-        Under which the service keeps it.
+        Its id in the service.
     names : tuple of str
         The chosen arms, best first.
     scores : tuple of float or None
-        What the policy ranked the arms by; None for a score that is not finite.
+        The scores by which the policy ranked the arms; None for a score that is not finite.
     status : str
         "waiting", "told", "expired" or "void".
     round : int
         Number of the decision, counted from 1.
     version : int
-        With which state the arms were chosen: how many changes the preselector had seen.
+        The version of the state that chose: how many changes the preselector had seen.
     propensities : tuple of float or None
-        The probability that each of the arms had to be chosen, if that was asked for and chance decided.
+        The probability with which each arm was chosen, if it was asked for and the policy is random.
     explanation : Explanation or None
         Why the arms were chosen, if that was asked for.
     outcome : mapping or None

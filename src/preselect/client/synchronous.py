@@ -1,4 +1,4 @@
-"""A service's preselectors, with the words of `Preselector`."""
+"""`Client` and `ServedPreselector`: preselectors of a service, with the methods of `Preselector`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from preselect.policies import registry
 class Client:
     """A connection to a service (`preselect serve`). Several threads may use one client.
 
-    A request that is lost, or that the service is too busy for, is sent again until `patience` ends. That is
-    harmless: the service recognises a request that it has carried out already.
+    If a request is lost or the service is too busy, it is sent again until `patience` ends. That is harmless: the
+    service recognises requests that it has carried out already.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Client:
         prices: Prices | None = None,
         expires_s: float | None = None,
     ) -> ServedPreselector:
-        """Make a preselector, or find the same one made before; another one of that name is a ConflictError.
+        """Make a preselector, unless the same one exists already; a different one of that name is a ConflictError.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Client:
         arms, context, policy, identity, nobody_may_win, covariance, groups, prices : optional
             As in Preselector.
         expires_s : float, optional
-            After how many seconds a decision without an outcome expires; by default what the service says.
+            After how many seconds a decision without an outcome expires; the default is the service's.
         """
         options = {
             "policy": policy,
@@ -126,12 +126,13 @@ class Client:
         Returns
         -------
         list of dict
-            For each: its id, the HTTP status that it would have had by itself, and what is wrong, if anything.
+            For each outcome: the decision's id, the HTTP status that the report would have had alone, and what is
+            wrong, if anything.
         """
         return [result for request in requests.tell_many(outcomes) for result in self.send(request)]
 
     def send(self, request: Request[Answer]) -> Answer:
-        """Send a request, if need be several times, and return what is answered.
+        """Send a request, several times if necessary, and return the answer.
 
         Parameters
         ----------
@@ -212,7 +213,7 @@ class ServedPreselector:
         group: str | None = None,
         price: float | None = None,
     ) -> None:
-        """Add an arm; if it is there already, this is all that is true of it from now on.
+        """Add an arm, or replace all that was given about it before.
 
         Parameters
         ----------
@@ -295,7 +296,8 @@ class ServedPreselector:
     ) -> bool:
         """Report the outcome of a decision; return False if it was reported before, which changes nothing.
 
-        A different outcome than before is a ConflictError; one that comes too late is an ExpiredError.
+        An outcome that differs from the one reported before is a ConflictError; one that comes too late is an
+        ExpiredError.
 
         Parameters
         ----------
@@ -312,7 +314,7 @@ class ServedPreselector:
         return self.client.send(requests.tell(decision, told))
 
     def decision(self, id: str) -> ServedDecision:
-        """Return a decision as it is now: whether it waits, what was reported, and why it was made.
+        """Return a decision as it is now: its status, the outcome if one was reported, and why it was made.
 
         Parameters
         ----------
@@ -332,7 +334,7 @@ class ServedPreselector:
         return self.decision(decision if isinstance(decision, str) else decision.id).explanation
 
     def estimates(self, context: Values | None = None) -> Estimates:
-        """Estimate every arm in a context: utility, standard error, bounds and chance to win among all.
+        """Estimate every arm in a context: utility, standard error, bounds, and chance of winning among all.
 
         Parameters
         ----------

@@ -215,8 +215,7 @@ def choose(
     bounds: Floats,
     rows: Floats,
 ) -> int:
-    """Find the k eligible arms with the largest x'theta + width, best first, exactly: line 6 of Algorithm 1, and
-    others.
+    """Find the k eligible arms with the largest x'theta + width, best first: line 6 of Algorithm 1, and others.
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(q)), PLAIN beta sqrt(q), where q = x' Sigma x, and
     CONTRAST, the same for q = (x - x_b)' Sigma (x - x_b), where b is the arm with the largest x'theta, which always

@@ -1,7 +1,7 @@
-"""What a `Preselector` is made of: arms and features that have names.
+"""The parts of `Preselector`, in which arms and features have names.
 
-`state` holds what it knows, `arms` lets arms join, change and leave, and `readable_state` adds what can be asked of it;
-`preselect.preselector` puts choosing and learning on top. Below them: `roster` gives every arm its slot, `terms` its
-group and price, `values` reads features, `feedback` outcomes; `decision`, `estimates` and `explanations` are what
-callers get.
+Its base classes are in `state` (what it knows), `arms` (arms join, change and leave) and `readable_state` (estimates
+and explanations); `preselect.preselector` adds choosing and learning. Below them, `roster` gives every arm its slot and
+`terms` its group and price; `values` reads features and `feedback` outcomes; `decision`, `estimates` and `explanations`
+hold the values that callers get.
 """

@@ -1,4 +1,4 @@
-"""Arms of a preselector: they join, change and leave."""
+"""Add, change and remove arms of a preselector."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NamedArms(NamedState):
         group: str | None = None,
         price: float | None = None,
     ) -> None:
-        """Let another arm join. What has been learnt about the others stays.
+        """Add an arm. What has been learnt about the others stays.
 
         Parameters
         ----------
@@ -70,13 +70,13 @@ class NamedArms(NamedState):
 
     @serial
     def remove(self, name: str) -> None:
-        """Let an arm leave. What was learnt about the others stays; outcomes of decisions that wait for it are refused.
+        """Remove an arm. What was learnt about the others stays; later outcomes of decisions that chose it are refused.
 
         Parameters
         ----------
         name : str
-            The name of the arm. Another arm may have it later, but nothing that was learnt about this one, and no
-            outcome of a decision about it.
+            The name of the arm. Another arm may have this name later, but it inherits nothing that was learnt about
+            this one, and no outcomes of its decisions.
         """
         slot = self._find(name)
         if not self.identity or forget_arm(self.policy, slot, self._joint.list_places(slot)):
@@ -95,7 +95,7 @@ class NamedArms(NamedState):
         group: str | None = MISSING,
         price: float | None = MISSING,
     ) -> None:
-        """Give an arm other features, another group or price; what is left out stays, and so do its own weights.
+        """Change the features, group or price of an arm; what is left out stays, and so does what was learnt about it.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class NamedArms(NamedState):
 
     @serial
     def add_context(self, feature: str) -> None:
-        """Let contexts have another feature from now on. In rounds before, its value counts as unknown.
+        """Add a feature to the context. In earlier rounds its value counts as unknown.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A decision about named arms: all that learning needs, wherever and whenever the outcome is learnt."""
+"""A decision about named arms, with all that learning from its outcome needs, anywhere and at any time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST = 2**256 - 1  # the largest seed, and the largest count
 class NamedDecision:
     """The chosen arms by name, best first, with what was known about them and about the round, before any scaling.
 
-    A frozen value. It can wait in a queue or a database as JSON, and any preselector that knows its arms and features
-    can learn from it, even if its arms joined in another order.
+    It cannot be changed. It can wait in a queue or a database as JSON, and any preselector that knows its arms and
+    features can learn from it, even if its arms joined in another order.
 
     Parameters
     ----------
@@ -32,23 +32,23 @@ class NamedDecision:
     context : array of numbers
         The features of the round, as they were given; NaN for those that were not known.
     features : array of k x m numbers or None
-        The features of the arms, as they were given. None in records of earlier versions: then they are those that the
-        arms of these names have.
+        The features of the arms, as they were given. None in records of earlier versions; then those that the arms have
+        now are used.
     labels : pair of tuples of str
         The names of the features of the context, and of those of the arms.
     round : int
         Number of the decision, counted from 1.
     seed : int or None
-        The seed of what was left to chance; None in records of earlier versions.
+        The seed of its random numbers; None in records of earlier versions.
     version : int
-        With which state the arms were chosen: how many changes the preselector had seen.
+        The version of the state that chose: how many changes the preselector had seen.
     included : tuple of str, default ()
         The arms that had to be chosen.
     propensities : tuple of float, optional
-        The probability that each of the arms had to be chosen, if that was asked for and chance decided.
+        The probability with which each of the arms was chosen, if it was asked for and the policy is random.
     departures : int, optional
-        How many arms had left by then: an arm that joined later is a different one, even under the same name. None in
-        records that do not say; then arms are known by their names alone.
+        How many arms had left by then. It shows that an arm which joined later under the same name is a different one.
+        None in records of earlier versions; then arms are told apart by their names alone.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class NamedDecision:
         if not all(fits.values()):
             wrong = next(part for part, fit in fits.items() if not fit)
             raise InputError(
-                f"the {wrong} of the decision cannot be right; let select, choose or from_json make decisions"
+                f"the {wrong} of the decision cannot be right; make decisions with select, choose or from_json"
             )
         self._set(names, bounds, context, features, labels, round, seed, version, included, propensities, departures)
 
@@ -125,7 +125,7 @@ class NamedDecision:
 
     @property
     def arms(self) -> NDArray[np.int64]:
-        """The places in the set, from 0 to k - 1: what an outcome such as Winner(0) counts by."""
+        """The places in the set, from 0 to k - 1, which outcomes such as Winner(0) refer to."""
         return np.arange(len(self._names))
 
     @property
@@ -137,7 +137,7 @@ class NamedDecision:
     def widths(self) -> NDArray[np.float64]:
         """The part of each score that is there for exploration; `scores - widths` is the plain estimate.
 
-        Of a leader, it is that of the toughest challenger, whose width is by contrast with the leader.
+        A leader has the width of its strongest rival, so that no other arm has a larger score.
         """
         return self._bounds[len(self._names) :]
 
@@ -148,7 +148,7 @@ class NamedDecision:
 
     @property
     def features(self) -> NDArray[np.float64] | None:
-        """The features of the arms, as they were given, k x m; None if the decision does not say."""
+        """The features of the arms, as they were given, k x m; None if they were not recorded."""
         return self._features
 
     @property
@@ -168,7 +168,7 @@ class NamedDecision:
 
     @property
     def version(self) -> int:
-        """With which state the arms were chosen: how many changes the preselector had seen."""
+        """The version of the state that chose: how many changes the preselector had seen."""
         return self._version
 
     @property
@@ -178,12 +178,12 @@ class NamedDecision:
 
     @property
     def propensities(self) -> tuple[float, ...] | None:
-        """The probability that each of the arms had to be chosen; None unless it was asked for and chance decided."""
+        """The probability with which each arm was chosen; None unless it was asked for and the policy is random."""
         return self._propensities
 
     @property
     def departures(self) -> int | None:
-        """How many arms had left when the decision was made; None if it does not say."""
+        """How many arms had left when the decision was made; None if that was not recorded."""
         return self._departures
 
     def to_json(self) -> str:
@@ -264,7 +264,7 @@ class NamedDecision:
         values : mapping
             The plain values, by name. Those of earlier versions have `d`, and no seed.
         numbers : bytes
-            Scores, widths, features of the arms and of the context; in earlier versions joint features between them.
+            Scores, widths, features of the arms, joint features (in earlier versions only), features of the context.
         """
         found = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
         names, old = _read_names(values["chosen"]), "labels" not in values
@@ -277,14 +277,14 @@ class NamedDecision:
             context = read_values(list((values.get("context") or {}).values()))
         of_arms = None if old else _read_names(values["labels"][1])
         if len(rows) != skipped or len(known) != k * (m or 0) or len(context) != len(of_context):
-            raise ValueError("arms and numbers do not belong together")
+            raise ValueError("the numbers do not fit the arms")
         features = None if m is None else known.reshape(k, m)
         labels = of_context, of_arms or tuple(map(str, range(m or 0)))
         counts = int(values["round"]), values.get("seed"), int(values.get("version", 0))
         return cls(names, bounds, context, features, labels, *counts, *_read_extras(values))
 
     def _list_extras(self) -> dict[str, Any]:
-        """Return what few decisions have."""
+        """Return the values that only few decisions have."""
         chances = self._propensities and list(self._propensities)
         extras = {"included": list(self._included), "propensities": chances, "departures": self._departures}
         return {name: value for name, value in extras.items() if value or value == 0}
@@ -306,7 +306,7 @@ class NamedDecision:
 
 
 def make_named_decision(*parts: Any) -> NamedDecision:
-    """Make a decision of all that the constructor takes, known to fit together: one is made in every round."""
+    """Make a decision from the constructor's arguments, without checks, because one is made in every round."""
     made = object.__new__(NamedDecision)
     made._set(*parts)
     return made

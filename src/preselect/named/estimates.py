@@ -1,4 +1,4 @@
-"""Estimates that can be read: what a preselector believes about each arm in a context."""
+"""`Estimates`: what a preselector believes about each arm in a context."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Estimate:
     Parameters
     ----------
     utility : float
-        The estimated log-utility. Unless nobody may win, only differences between arms mean anything. (Of "linucb" it
-        is a chance to win, of "mm" the logarithm of the worth.)
+        The estimated log-utility. Unless nobody may win, only differences between arms mean anything. (For "linucb" it
+        is a chance of winning, for "mm" the logarithm of the worth.)
     standard_error : float or None
-        How uncertain the utility is, in contrast with the mean of the arms that it is compared with; if nobody may
-        win, in contrast with nobody, whose utility is 0. None if the policy keeps no measure of it.
+        The standard error of the difference between this utility and the mean of the arms that it is compared with; if
+        nobody may win, of the utility itself. None if the policy keeps no measure of it.
     lower, upper : float or None
-        The utility less and plus 1.96 standard errors.
+        The utility minus and plus 1.96 standard errors.
     chance : float or None
-        The chance to win among the arms that it is compared with, if the utilities are as estimated; None if it is
+        The chance of winning among the arms that it is compared with, if the utilities are as estimated; None if it is
         not one of them.
     """
 
@@ -46,7 +46,7 @@ class FeatureWeight:
     Parameters
     ----------
     weight : float
-        What one standard deviation more of the feature adds to an arm's log-utility.
+        What one standard deviation of the feature adds to an arm's log-utility.
     standard_error : float or None
         How uncertain that is; None if the policy keeps no measure of it.
     """

@@ -25,14 +25,15 @@ class ArmExplanation:
     name : str
         The arm.
     role : str
-        "leader": the best of the set by its estimate. "challenger": may be better than it seems, or is next best.
+        "leader": it has the best estimate of the set. "challenger": it may be better than it seems, or is next best.
         "included": the caller asked for it. "explored": the set was drawn at random.
     estimate : Estimate
-        Its utility, how uncertain that is, and its chance to win within the set.
+        Its utility, how uncertain that is, and its chance of winning in the set.
     contributions : mapping of str to float, or None
-        What each feature adds to the utility, which is their sum. "price" is a feature of the arm; "itself" is what is
-        known about this arm beside its features; "price × size" and "itself × size" are what the context feature
-        `size` changes about them. Features are scaled, so that 0 is what is usual. None if the policy has no weights.
+        What each feature adds to the utility, which is the sum of all. With an arm feature "price" and a context
+        feature "size", "price" is what the arm's price adds; "itself" what is known about this arm besides its
+        features; "price × size" and "itself × size" how the context changes these. Features are scaled, so that 0 is
+        usual. None if the policy has no weights.
     """
 
     name: str
@@ -55,7 +56,7 @@ class ArmExplanation:
         }
 
     def list_cells(self) -> list[str]:
-        """Return what a table shows of it."""
+        """Return the cells of its row in a table."""
         one = self.estimate
         error = "" if one.standard_error is None else f" ± {write_number(one.standard_error)}"
         return [self.name, self.role, write_share(one.chance), write_number(one.utility) + error, self._list_most()]
@@ -72,7 +73,7 @@ class ArmExplanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a set was chosen, by what is known now; print it, or show it in a notebook.
+    """Why a set was chosen, judged by what is known now; print it, or show it in a notebook.
 
     Parameters
     ----------
@@ -85,8 +86,7 @@ class Explanation:
     round : int
         Number of the decision.
     changes : int
-        How many changes the state has seen since the decision, apart from its being recorded; below 0 if it was chosen
-        with a newer state than this.
+        How many changes the state has seen since the decision; below 0 if it was chosen with a newer state than this.
     """
 
     arms: tuple[ArmExplanation, ...]
@@ -97,7 +97,7 @@ class Explanation:
 
     @property
     def note(self) -> str:
-        """What to know before relying on it; empty if there is nothing."""
+        """A caution for readers; empty if none is needed."""
         notes = []
         if any(arm.contributions is None for arm in self.arms):
             notes.append(f"{self.policy} has no weights for features, so utilities have no parts.")
@@ -142,7 +142,7 @@ class Explanation:
 def name_contributions(
     parts: Floats, features: Sequence[str], context: Sequence[str], identity: bool
 ) -> list[dict[str, float]]:
-    """Return the contributions of each arm by name, given those of (its features, itself) ⊗ (1, context): k x m x p."""
+    """Return contributions by name for each arm, given k x m x p numbers for (its features, itself) ⊗ (1, context)."""
     labels = _list_labels([*features, *["itself"] * identity], context)
     return [dict(zip(labels, one.ravel().tolist(), strict=True)) for one in parts]
 
@@ -163,7 +163,7 @@ def _list_labels(of_arms: Sequence[str], context: Sequence[str]) -> list[str]:
 
 
 def find_roles(estimates: Floats, included: Sequence[bool], explored: bool) -> list[str]:
-    """Return the role of each arm, given the estimates that it was chosen by.
+    """Return the role of each arm, given the estimates by which the arms were chosen.
 
     >>> import numpy as np
     >>> find_roles(np.array([0.5, 2.0, 1.0]), [False, False, True], explored=False)

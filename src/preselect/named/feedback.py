@@ -1,4 +1,4 @@
-"""How `learn` is given an outcome, by the names of arms: a winner or nobody, a ranking, ratings, or anything else."""
+"""Turn what `learn` is told about named arms (a winner or nobody, a ranking, ratings, an outcome) into an outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ratings: TypeAlias = Mapping[str, float]
 
 
 class _Missing:
-    """The type of what stands for an argument that was left out, where None means something."""
+    """The type of MISSING, the default of arguments for which None means something."""
 
     def __repr__(self) -> str:
         return "..."
@@ -36,11 +36,11 @@ def make_outcome(
     also: tuple[str, ...] = (),
     nobody_may_win: bool = True,
 ) -> Outcome:
-    """Return the outcome that the arguments of `learn` name: exactly one of winner, ranking, ratings and outcome.
+    """Return the outcome that the arguments of `learn` give: exactly one of winner, ranking, ratings and outcome.
 
-    It counts by the places of the chosen arms and, behind them, of those that competed alongside them (`also`).
+    It refers to the places of the chosen arms, followed by those that competed alongside them (`also`).
 
-    If not `nobody_may_win`, winner=None is refused, because a caller who writes it expects that it is learnt from.
+    Unless `nobody_may_win`, winner=None is refused, because a caller who writes it expects the policy to learn from it.
     """
     given = [one for one in (ranking, ratings, outcome) if one is not None]
     many = len(given) + (winner is not MISSING)
@@ -69,7 +69,7 @@ def list_besides(decision: NamedDecision, also: Names | None) -> tuple[str, ...]
     names = tuple(distinct_names(also, "also"))
     chosen = [name for name in names if name in decision.names]
     if chosen:
-        raise InputError(f"also has {join_names(chosen)}, chosen already; name only arms that were not chosen")
+        raise InputError(f"also has {join_names(chosen)}, already chosen; name only arms that were not chosen")
     return names
 
 
@@ -78,8 +78,8 @@ def _make_winner(names: tuple[str, ...], winner: Any, after: float | None, nobod
         return Winner(_find_place(names, winner), after)
     if not nobody_may_win:
         raise InputError(
-            "winner=None says that nobody won, from which this policy does not learn; make the preselector with "
-            "nobody_may_win=True, or write outcome=NoWinner() to have it counted only"
+            "winner=None says that nobody won, and this policy does not learn from that; make the preselector with "
+            "nobody_may_win=True, or give outcome=NoWinner(), which is only counted"
         )
     return NoWinner(after)
 

@@ -1,4 +1,4 @@
-"""What can be read of a preselector: estimates and explanations by name."""
+"""What a preselector can tell: estimates, explanations, propensities and scores by name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from preselect.rules import Rules
 
 
 class Propensity(NamedTuple):
-    """How likely an arm is to be in the set.
+    """How likely it is that an arm is in the set.
 
     Parameters
     ----------
     probability : float
-        The probability of the arm to be in the set.
+        The probability that the arm is in the set.
     standard_error : float
         Its standard error; 0 if it is exact.
     """
@@ -41,13 +41,13 @@ class ReadableState(NamedState):
 
     @property
     def slots(self) -> list[int]:
-        """Which of the policy's weights for single arms are those of each arm, in the order of `arms`."""
+        """The number of each arm among the policy's weights for single arms, in the order of `arms`."""
         slots: list[int] = self._roster.slots.tolist()
         return slots
 
     @serial
     def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
-        """What is believed about every arm in a context now: utility, standard error, bounds, chance to win.
+        """What is believed now about every arm in a context: utility, standard error, bounds, chance of winning.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class ReadableState(NamedState):
 
     @serial
     def feature_weights(self, context: Values | None = None) -> dict[str, FeatureWeight]:
-        """What is believed about the features that arms share, in a context now; empty if the policy has no weights.
+        """What is believed now about the features of arms in a context; empty if the policy has no weights.
 
         Parameters
         ----------
@@ -89,9 +89,9 @@ class ReadableState(NamedState):
 
     @serial
     def explain(self, decision: NamedDecision) -> Explanation:
-        """Say why the arms of a decision were chosen, by what is known now: print it, or see `to_dict`.
+        """Explain why the arms of a decision were chosen, by what is known now: print it, or see `to_dict`.
 
-        Each arm has a role, a chance to win within the set, a utility with its standard error, and what every feature
+        Each arm has a role, a chance of winning in the set, a utility with its standard error, and what every feature
         adds to it.
 
         Parameters
@@ -132,9 +132,9 @@ class ReadableState(NamedState):
         many : int
             How many arms to name, at least 0; if there are fewer, all are named.
         seed : int, default 0
-            Decides between arms about which equally little is known.
+            The seed for breaking ties.
         eligible : iterable of str, optional
-            The arms to name some of; all by default. Those that were chosen are left out.
+            The arms to choose names from; all by default. Arms that were chosen are left out.
         """
         shown = self._show(self._read(decision)[0])
         among = self.arms if eligible is None else distinct_names(eligible, "eligible")
@@ -155,9 +155,10 @@ class ReadableState(NamedState):
         groups: Groups | None = None,
         draws: int = 1000,
     ) -> dict[str, Propensity] | None:
-        """The probability of each arm to be in the set that `select` would choose now, over all seeds.
+        """The probability, over all seeds, that each arm is in the set that `select` would choose now.
 
-        With these, logs can be used to evaluate other policies. None if nothing but ties is left to chance.
+        Logs with propensities can be used to evaluate other policies. None if the policy is random in breaking ties
+        only.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class ReadableState(NamedState):
         groups : mapping of str to str, optional
             The groups of some arms in this round only.
         draws : int, default 1000
-            How many sets to draw where the probabilities are not known: nearly always if there are rules.
+            How many sets to draw if the probabilities cannot be computed: nearly always if there are rules.
         """
         shown = self._show(read_context(context, self.context))
         k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
@@ -188,9 +189,10 @@ class ReadableState(NamedState):
 
     @serial
     def scores(self, context: Values | None = None) -> dict[str, float]:
-        """What the policy would rank each arm by in a context now, by name: see `Policy.scores`.
+        """The scores by which the policy would rank the arms in a context now, by name: see `Policy.scores`.
 
-        Utilities with something for exploration added: good for ranking arms only. `estimates` are what to read.
+        They are utilities plus something for exploration, and good for ranking only; to learn how good arms are, see
+        `estimates`.
 
         Parameters
         ----------
@@ -201,13 +203,13 @@ class ReadableState(NamedState):
         return dict(zip(self.arms, scores.tolist(), strict=True))
 
     def _show(self, context: Floats) -> StructuredContext:
-        """What the policy sees of all arms."""
+        """What the policy is shown of all arms."""
         return self._joint.show(context, None if self._roster.fills(self._joint.n_slots) else self._roster.slots)
 
     def _read_rules(
         self, k: int | None, eligible: Names | None, **rules: Any
     ) -> tuple[int, list[int] | None, Rules | None]:
-        """What `select` is given about the set: k, the places of eligible arms in the roster, and rules."""
+        """Read the arguments of `select` about the set: k, the places of eligible arms in the roster, and rules."""
         allowed = None if eligible is None else distinct_names(eligible, "eligible")
         places = None if allowed is None else self._roster.locate(allowed)
         if k is None:
@@ -218,7 +220,7 @@ class ReadableState(NamedState):
         return k, places, self._terms.make_rules(self._roster, allowed, **rules)
 
     def _read(self, decision: NamedDecision) -> tuple[Floats, Floats | None]:
-        """The values of the decision's context and of its arms' features, in the order that is used here."""
+        """The values of the decision's context and of its arms' features, in this preselector's order."""
         if not isinstance(decision, NamedDecision):
             raise InputError(f"decision is {show(decision)}; give what select returned")
         of_context, of_arms = decision.labels
@@ -230,9 +232,9 @@ class ReadableState(NamedState):
         return context, arrange(decision.features, of_arms, self.features, "arms")
 
     def _fold(self, contributions: Floats) -> Floats:
-        """Contributions as k x m x p: of the arm's features, and of its identity as one, by those of the context.
+        """Contributions as k x m x p: of the arm's features and its identity, by 1 and the context's features.
 
-        An arm's row is zero where the identities of other arms are.
+        The identities of other arms contribute 0.
         """
         k, m = len(contributions), len(self.features)
         parts = contributions.reshape(k, -1, 1 + len(self.context))
@@ -240,7 +242,7 @@ class ReadableState(NamedState):
         return np.concatenate((parts[:, :m], own), axis=1)
 
     def _look_up(self, names: tuple[str, ...]) -> Belief:
-        """What a policy that does not weigh features believes about a set."""
+        """What a policy without weights believes about a set."""
         places: Integers = np.asarray(self._roster.locate(list(names)))
         utilities, errors = believe(self.policy, self._show(np.full(len(self.context), np.nan)), places)
         return Belief(utilities[places], None if errors is None else errors[places])

@@ -1,4 +1,4 @@
-"""Which arms there are, by name, and the slot of each: slots of arms that have left are used again."""
+"""The names of the arms, and the slot of each: slots of arms that have left are used again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from preselect.errors import InputError
 class Roster:
     """Names of arms in the order in which they joined, and the slot of each.
 
-    What takes time for every arm is computed when it is needed and kept until an arm joins or leaves.
+    Lists of all arms are made when they are needed and kept until an arm joins or leaves.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Roster:
     departures : int, default 0
         How many arms have left.
     after : iterable of int, default ()
-        How many had left when each of the arms joined, by which arms of the same name are told apart; 0 by default.
+        How many had left when each of the arms joined, which tells arms of the same name apart; 0 by default.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Roster:
         Parameters
         ----------
         header : mapping
-            The header of the file. Once no arm could leave, and later departures were not counted.
+            The header of the file. Early versions have no free slots, and did not count departures.
         names : list of str
             The arms.
         n_slots : int
@@ -65,7 +65,7 @@ class Roster:
         departures = integer(header.get("departures", 0), "departures", 0)
         after = [integer(number, "after", 0, departures) for number in header.get("after", ())]
         if len(after) not in (0, len(names)):
-            raise ValueError("arms and the departures before they joined do not belong together")
+            raise ValueError("the departures before arms joined do not fit the arms")
         return cls(names, used, left, departures, after)
 
     def to_header(self) -> dict[str, Any]:
@@ -129,14 +129,14 @@ class Roster:
     def find_chosen(self, names: Sequence[str], departures: int | None) -> Integers:
         """Return the slots of the arms of a decision that was made when `departures` arms had left.
 
-        Raises an InputError if one of them has left since then, and another arm has joined under its name.
+        Raises an InputError if one of them has left since, and another arm has joined under its name.
         """
         slots = np.array([self.find(name) for name in names])
         for name in names:
             if departures is not None and self._after.get(name, 0) > departures:
                 raise InputError(
-                    f"the decision is about an earlier arm of the name {show(name)}, which has left; "
-                    "the present one joined after the decision"
+                    f"the decision is about an earlier arm {show(name)}, which has left; "
+                    "the present arm of that name joined after the decision"
                 )
         return slots
 

@@ -1,4 +1,4 @@
-"""What a preselector knows, and how it is kept in files."""
+"""The state of a preselector, and how it is saved and loaded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NamedState(Guarded):
 
     @serial
     def save(self, path: AnyPath) -> None:
-        """Write everything that future choices depend on to a file.
+        """Write everything on which future choices depend to a file.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class NamedState(Guarded):
         content : bytes
             What `to_bytes` returned.
         source : str or path, default "content"
-            Where the bytes are from, for error messages.
+            Where the bytes come from, for error messages.
         """
         return cls._restore(state.unpack(content, source).expect("Preselector"))
 

@@ -19,7 +19,7 @@ Limits: TypeAlias = Mapping[str, int]  # how many arms of each group
 class Terms:
     """The group and the price of each arm, if it has one.
 
-    Groups are remembered after their last arm has left, so that limits may still mention them.
+    A group is remembered after its last arm has left, so that limits may still name it.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Terms:
         groups: Groups | None = None,
         budget: float | None = None,
     ) -> Rules | None:
-        """Return the rules that a caller gives, by the places of arms in the roster; None if there are none.
+        """Turn the rules that a caller gives into rules about places in the roster; None if there are none.
 
         Whether they can be obeyed is not checked here.
         """
@@ -92,7 +92,7 @@ class Terms:
         if lacking:
             raise InputError(
                 f"budget needs the price of every arm to choose from, and {join_names(lacking)} have none; "
-                "give them a price, or leave them out by eligible"
+                "give them a price, or leave them out of eligible"
             )
         return [self.prices.get(name, math.nan) for name in roster.names]
 
@@ -108,7 +108,7 @@ class Terms:
         Parameters
         ----------
         header : mapping
-            The header of the file; once there were neither groups nor prices.
+            The header of the file; early versions have neither groups nor prices.
         roster : Roster
             The arms.
         """
@@ -129,7 +129,7 @@ def check_terms(name: str, group: str | None, price: float | None) -> None:
 def describe_rules(
     include: Iterable[str] | None, at_most: Limits | None, budget: float | None, groups: Groups | None
 ) -> dict[str, Any]:
-    """Return the rules that a caller gives as plain values, such as a journal can hold, without those left out."""
+    """Return the rules that a caller gives, without those left out, as plain values that a journal can hold."""
     plain = {"include": include, "at_most": at_most, "budget": budget, "groups": groups}
     return {name: _make_plain(value) for name, value in plain.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Values of features by name, as callers give them, and as rows of numbers in one order."""
+"""Turn values of features, given by name or in order, into rows of numbers in one order."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _check_features(name: str, features: Any) -> None:
 
 
 def list_features(features_of: Mapping[str, Any]) -> list[str]:
-    """Return the names of the features that any of the arms has, in order; those of vectors are numbered.
+    """Return the names of all features that some arm has, in order; elements of vectors are called x0, x1 and so on.
 
     >>> list_features({"a": {"x": 1.0}, "b": {"y": 2.0, "x": 3.0}})
     ['x', 'y']
@@ -89,7 +89,9 @@ def list_features(features_of: Mapping[str, Any]) -> list[str]:
         every = dict.fromkeys(feature for features in features_of.values() for feature in features)
         return check_names(every, "the features of arms")
     if len(lengths) > 1 or any(isinstance(features, Mapping) for features in features_of.values()):
-        raise InputError("some arms have features by name or vectors of other lengths; give all of them one kind")
+        raise InputError(
+            "arms have features by name and in order, or differ in their number; give all of them one kind"
+        )
     return [f"x{place}" for place in range(lengths.pop())]
 
 
@@ -105,7 +107,9 @@ def read_features(name: str, features: Features | Vector | None, known: list[str
             )
         given = [given.get(feature) for feature in known]
     if len(given) != len(known):
-        raise InputError(f"{name!r:.40} has {len(given)} features in order, but those of arms are {join_names(known)}")
+        raise InputError(
+            f"{name!r:.40} has {len(given)} features in order; the features of arms are {join_names(known)}"
+        )
     return _as_row(given, (f"{feature} of {name}" for feature in known))
 
 

@@ -61,8 +61,7 @@ class BeliefPolicy(LinearPolicy):
         return drawn
 
     def adopt(self, block: Floats, seen: Mask, outcomes: int, without_winner: int) -> None:  # noqa: ARG002
-        """Replace the belief by one that was fitted elsewhere; its outcomes are counted as if they had been learnt
-        here.
+        """Replace the belief by one that was fitted elsewhere, and count its outcomes as if they had been learnt here.
 
         Parameters
         ----------
@@ -81,8 +80,7 @@ class BeliefPolicy(LinearPolicy):
         self.rounds, self.observations, self.no_winners = outcomes, outcomes - without_winner, without_winner
 
     def widen_blocks(self, d: int, blocks: tuple[int, int]) -> Self:
-        """Return this policy, which has blocks, with one more feature in each block and in each group of shared
-        features.
+        """Return this policy with blocks, with one more feature in each of them and in each group of shared ones.
 
         Parameters
         ----------

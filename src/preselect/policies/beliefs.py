@@ -20,8 +20,10 @@ class Belief(NamedTuple):
 
 
 def believe(policy: Policy, X: ContextLike, among: Integers) -> Belief:
-    """Return what a policy believes about all arms of X; errors are of the difference from the mean of the arms
-    `among`. If nobody may win, errors are of the utilities themselves, which are differences from NOBODY's utility 0.
+    """Return what a policy believes about all arms of X.
+
+    Standard errors are those of the differences from the mean of the arms `among`; if nobody may win, those of the
+    utilities themselves, which are differences from the utility 0 of NOBODY.
     """
     context = policy._see(X)
     scores, widths = policy._score(context)
@@ -63,8 +65,9 @@ def weigh_features(policy: Policy, rows: Floats) -> Belief | None:
 
 
 def predict(policy: Policy, u: Floats) -> tuple[Floats, float | None]:
-    """Return each arm's estimated chance of winning in a set, and the chance that nobody wins; None if somebody always
-    does. They are exp(u), with 1 for nobody, divided by their sum; or u itself, if utilities are chances already.
+    """Return each arm's estimated chance of winning in a set, and the chance that nobody wins, if that may happen.
+
+    The chances are exp(u), with 1 for nobody, divided by their sum; or u itself, if utilities are chances already.
     """
     if not policy.has_log_utilities:
         shares = np.maximum(u, 0.0)

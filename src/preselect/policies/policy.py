@@ -335,6 +335,7 @@ class LinearPolicy(Policy):
 
 def put_first(leader: int, scores: Floats, widths: Floats, arms: Integers | None = None) -> tuple[Floats, Floats]:
     """Give the leader the width of its contrast with the best of these arms, or of all, so that it has the best score.
+
     A leader that is chosen at random may be worse than that arm; then it is given that arm's score.
     """
     others = np.arange(len(scores)) if arms is None else arms

@@ -16,7 +16,11 @@ _Draw: TypeAlias = Callable[[int], Floats]  # draws the utilities of n arms, tha
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """The probability that each arm is in the chosen set. Parameters ---------- probabilities : array of n numbers
+    """The probability that each arm is in the chosen set.
+
+    Parameters
+    ----------
+    probabilities : array of n numbers
         The probabilities, which add up to k; 0 for arms that are not eligible.
     standard_errors : array of n numbers
         Their standard errors: 0 if they are exact. A share of draws that is 0 or 1 still has an error.

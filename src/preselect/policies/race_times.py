@@ -50,6 +50,7 @@ def watch(
     rows: Floats, ranking: Integers, outcome: Outcome, u: Floats, pace: Floats, discount: float
 ) -> tuple[Race, Floats]:
     """Return what a race of the arms with these rows and log-utilities teaches, and the pace of races after it.
+
     `ranking` ranks the arms; it is empty if no arm won. The pace is five sums over the races whose time is known, each
     multiplied by `discount` at every such race: how many, their cost, early wins, late wins, and V / (1 + g V) of the
     wins (see `_estimate_early`).

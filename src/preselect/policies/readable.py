@@ -63,9 +63,10 @@ class ReadablePolicy(Guarded, ABC):
         return False
 
     def scores(self, X: ContextLike) -> Floats:
-        """Return the score by which each arm of X would be ranked now, apart from random numbers. For most policies
-        scores are estimated log-utilities plus widths, which are for exploration and say nothing about how good an arm
-        is. A leader, which is chosen whatever the others' widths are, has the largest score.
+        """Return the score by which each arm of X would be ranked now, apart from random numbers.
+
+        For most policies scores are estimated log-utilities plus widths, which are for exploration and say nothing
+        about how good an arm is. A leader, which is chosen whatever the others' widths are, has the largest score.
 
         Parameters
         ----------

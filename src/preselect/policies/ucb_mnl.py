@@ -65,7 +65,7 @@ class UCBMNL(LinearPolicy):
 
     @property
     def V(self) -> Floats:
-        """The sum of xx' over all arms shown so far, and the ridge."""
+        """The sum of xx' over all arms tried so far, plus `precision` times the identity."""
         return self._gram.G
 
     @property

@@ -1,4 +1,4 @@
-"""The state as a fold over events: how each event is applied, and how choices are repeated and compared."""
+"""Apply events to a state one by one, and repeat choices to compare them with recorded ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHOICE = ("chosen", "scores", "widths", "round", "seed", "version", "labels", "
 
 @dataclass(frozen=True)
 class Entry:
-    """A decision in the journal. Its number or its key is enough to report the outcome, from any process.
+    """A decision in a journal. Its number or its key is enough to report the outcome, from any process.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Entry:
     expires : float, optional
         When it expires, in seconds since 1970.
     is_new : bool, default True
-        Whether it was made now, and not by the same request before.
+        Whether it was made now, not by an earlier request of the same name.
     """
 
     number: int
@@ -63,16 +63,16 @@ class Entry:
 
 
 class Fold:
-    """A state with the events up to a number taken in.
+    """A state to which all events up to a number have been applied.
 
     Parameters
     ----------
     journal : Journal
-        Where decisions are looked up that ended later.
+        Where to look up decisions when their outcomes come.
     preselector : Preselector
         The state.
     number : int
-        The number of the last event that is in it.
+        The number of the last event that was applied.
     digest : bytes
         The digest of that event.
     """
@@ -84,14 +84,14 @@ class Fold:
         self._numbers: dict[str, int] = {}
 
     def take(self, record: Record, *, repeat: bool = False) -> str | None:
-        """Take in the next event of the journal; raise an error if it does not follow the last one.
+        """Apply the next event of the journal; raise an error if it does not follow the last one.
 
         Parameters
         ----------
         record : Record
             The event.
         repeat : bool, default False
-            Whether to make decisions again; if one turns out differently now, the difference is returned.
+            Whether to make decisions again; if one turns out differently, the difference is returned.
         """
         self._check_chain(record)
         try:
@@ -106,8 +106,8 @@ class Fold:
     def apply(self, event: Event, number: int, entry: Entry | None = None) -> InputError | None:
         """Apply an event to the state; if it is refused, raise an InputError and change nothing.
 
-        An outcome counts even if nothing can be learnt from it; then the reason is returned. Every replay refuses it
-        too.
+        An outcome that cannot be learnt from is counted all the same, and the reason is returned. Every replay does the
+        same.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Fold:
         number : int
             Its number in the journal.
         entry : Entry, optional
-            Of a decision: its entry, if that is known.
+            If the event is a decision: its entry, if that is known.
         """
         if isinstance(event, Decided):
             entry = entry or Entry.of(event, number)
@@ -136,7 +136,7 @@ class Fold:
         return None
 
     def find(self, entry: int | str) -> Entry | None:
-        """Return a decision that waits, by number or key, if it is in memory.
+        """Return a decision without an outcome, by number or key, if it is in memory.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ def _apply_to_arms(preselector: Preselector, event: Event) -> None:
 
 
 def _compare(where: str, then: Decided, now: Decided) -> str | None:
-    """Say how the choice that is made now differs from the one recorded; None if it does not."""
+    """Describe how a repeated choice differs from the recorded one; None if it does not."""
     if then.departures is None:  # once they were not counted
         now = replace(now, departures=None)
     if then.numbers == now.numbers and all(getattr(then, name) == getattr(now, name) for name in _CHOICE[3:]):

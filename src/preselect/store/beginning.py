@@ -1,4 +1,4 @@
-"""Whether a journal was begun with what a caller would begin it with now."""
+"""Compare the beginning of a journal with what a caller would begin it with now."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SAME = ("context", "features", "identity", "covariance")
 
 
 def compare_beginnings(genesis: bytes, now: Preselector, made: Preselector) -> str | None:
-    """Say what of a preselector differs from the one with which a journal was begun; None if nothing does.
+    """Describe how a preselector differs from the one with which a journal was begun; None if it does not.
 
-    Arms and features that joined later count as known, seeds do not count.
+    Arms and features that joined later are known; seeds are ignored.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def compare_beginnings(genesis: bytes, now: Preselector, made: Preselector) -> s
     now : Preselector
         The state that the journal has come to.
     made : Preselector
-        What the caller would begin it with.
+        The preselector with which the caller would begin it.
     """
     then, new, later = (_read(one) for one in (genesis, made.to_bytes(), now.to_bytes()))
     for name in _SAME:

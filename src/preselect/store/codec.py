@@ -1,4 +1,4 @@
-"""The one codec between events and the rows that a storage keeps."""
+"""Write events as rows for a storage, and read them back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Body = dict[str, Any]
 
 
 def encode_event(event: Event, journal: str, at: float) -> Row:
-    """Write an event as a row without number and digest; raise an InputError if JSON cannot hold a part of it.
+    """Return an event as a row without number and digest; raise an InputError if JSON cannot hold a part of it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def encode_event(event: Event, journal: str, at: float) -> Row:
 
 
 def decode_event(row: Row) -> Event:
-    """Read the event that is in a row; raise a JournalError, one sentence, if it is damaged.
+    """Read the event in a row; raise a JournalError if the row is damaged.
 
     Parameters
     ----------
@@ -85,11 +85,10 @@ def decode_event(row: Row) -> Event:
 
 
 def peek_names(row: Row) -> tuple[str, tuple[Place, ...], tuple[str, ...]] | None:
-    """Return what is counted, without reading the rest: a kind, names, and arms that competed without being chosen.
+    """Return what counts of rounds need, without reading the rest: kind, names, and arms that competed unchosen.
 
-    The names are the chosen arms of a decision, or the ranked ones of an outcome.
-
-    None if the row does not begin as this version writes it: then `decode_event` has to read it.
+    The names are the chosen arms of a decision, or the ranked ones of an outcome. None if the row does not begin as
+    this version writes it: then `decode_event` has to read it.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def _read_plain(beginning: str) -> tuple[str, tuple[Place, ...], tuple[str, ...]
 
 
 def _drop(body: _Body) -> _Body:
-    """Leave out what has no value."""
+    """Leave out items without a value."""
     return {name: value for name, value in body.items() if value is not None}
 
 
@@ -221,7 +220,7 @@ def _read_decided(row: Row, body: _Body) -> Decided:
     labels = _names(of_context), None if of_arms is None else _names(of_arms)
     width = 2 * len(chosen) + len(chosen) * len(labels[1] or ()) + len(labels[0])
     if len(row.block) != 8 * width:
-        raise ValueError("arms and numbers do not belong together")
+        raise ValueError("the numbers do not fit the arms")
     propensities = body.get("propensities")
     return Decided(
         chosen,
@@ -248,7 +247,7 @@ def _read_old_decision(block: bytes, body: _Body) -> Decided:
     decision = NamedDecision.from_record(body, zlib.decompress(block))
     written = [*body["scores"], *body["widths"], *body["context"].values()]
     if not np.array_equal(read_values(written), [*decision._bounds, *decision.context], equal_nan=True):
-        raise ValueError("what is written and the numbers do not belong together")
+        raise ValueError("the numbers do not fit the text")
     eligible = body["eligible"]
     return Decided.of(
         decision,

@@ -1,4 +1,4 @@
-"""What the conformance suites of storages are made of: rows that mean nothing, and what is required of calls."""
+"""Helpers of the conformance suites of storages: meaningless rows, and assertions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place: TypeAlias = Callable[[], Open]
 
 
 def make_about(journal: str = "main") -> About:
-    """Make what a journal begins with."""
+    """Make the beginning of a journal."""
     return About(journal, 1.5, b"\0genesis\xff", '{"purpose": "test"}', "{}")
 
 

@@ -1,4 +1,4 @@
-"""Copies of journals, from any storage to any other."""
+"""Copy journals from any storage to any other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def copy_journals(
 ) -> dict[str, int]:
     """Copy journals, with their numbers and digests, and return how many events each of them has.
 
-    An interrupted copy is resumed. Events that are not as they were written are an error. Snapshots are copied too.
+    An interrupted copy is resumed. An event that has been altered is an error. Snapshots are copied too.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What happens, as values: one frozen class for each kind of event, and one codec between them and rows.
+"""The events of a journal: one immutable class for each kind.
 
     ArmJoined     arm        an arm joins
     ArmChanged    change     an arm has other features, another group or price
@@ -7,10 +7,10 @@
     Decided       decision   k arms were chosen
     Told          outcome    how a decision ended
     Expired       expired    no outcome came in time
-    Noted         note       how a decision will have ended, unless more is reported
+    Noted         note       the outcome so far, which counts if no more is reported
 
-The state after an event is a fold over all events up to it (`preselect.store.apply`). Nothing but this module reads or
-writes what is in a row. Bodies are JSON with a version `v`; those of version 1 have none, and are read too.
+Applying all events in order gives the state (`preselect.store.apply`). Only `preselect.store.codec` writes events as
+rows and reads them. Bodies are JSON with a version `v`; those of version 1 have no `v`, and are read too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ArmJoined:
 
 @dataclass(frozen=True, slots=True)
 class ArmChanged:
-    """An arm has other features, another group or price; what is left out stays.
+    """The features, group or price of an arm change; what is left out stays.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ArmRetired:
 
 @dataclass(frozen=True, slots=True)
 class ContextAdded:
-    """Contexts have another feature from now on.
+    """The context has one more feature from now on.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ class Decided:
     round : int
         Number of the decision, counted from 1.
     seed : int or None
-        The seed of what was left to chance; None in old journals.
+        The seed of its random numbers; None in old journals.
     version : int
-        With which state the arms were chosen: how many changes it had seen.
+        The version of the state that chose: how many changes it had seen.
     k : int
         How many arms were asked for.
     label : str, default ""
@@ -139,7 +139,7 @@ class Decided:
     eligible : tuple of str, optional
         The arms to choose from; all of them by default.
     rules : mapping, default {}
-        What the set had to obey, as `Preselector.choose` takes it: include, at_most, budget, groups.
+        The rules for the set, as in `Preselector.choose`: include, at_most, budget, groups.
     included : tuple of str, default ()
         The arms that had to be chosen.
     propensities : tuple of float, optional
@@ -147,11 +147,12 @@ class Decided:
     key : str, optional
         Its public id.
     request : str, optional
-        What the caller calls the request, so that the same one again gives the same decision.
+        The caller's name for the request: the same request again gives the same decision.
     expires : float, optional
         When it expires, in seconds since 1970.
     departures : int, optional
-        How many arms had left before, so that another arm of its name does not learn from it; None in old journals.
+        How many arms had left before, so that a later arm of the same name does not learn from it; None in old
+        journals.
     """
 
     kind: ClassVar[str] = "decision"
@@ -182,7 +183,7 @@ class Decided:
         decision : NamedDecision
             What `Preselector.choose` returned.
         **more
-            k, label, eligible, rules, key, request and expires, as the class has them.
+            k, label, eligible, rules, key, request and expires, as in the class.
         """
         of_context, of_arms = decision.labels
         features, context = decision.features, decision.context
@@ -213,7 +214,7 @@ class Decided:
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """What the policy ranked the arms by."""
+        """The scores by which the policy ranked the arms."""
         return struct.unpack_from(f"<{len(self.chosen)}d", self.numbers)
 
     @property
@@ -241,7 +242,7 @@ class Told:
     names : tuple of str, or of tuples of str, default ()
         The winner, or the ranking, best first; arms that are tied in a tuple.
     after : float, optional
-        How long it took, as a share of the time limit.
+        How long the round took, as a share of the time limit.
     details : mapping, default {}
         What else was reported; nothing is learnt from it.
     decision : int or None
@@ -275,7 +276,7 @@ class Told:
         also : tuple of str, default ()
             Arms that competed alongside the chosen ones.
         **more
-            details, decision and key, as the class has them.
+            details, decision and key, as in the class.
         """
         kind = next((kind for known, kind in _KINDS.items() if isinstance(outcome, known)), None)
         if kind is None:
@@ -322,7 +323,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A decision expired without an outcome, and none is accepted any more; nothing is learnt.
+    """A decision expired without an outcome. None is accepted any more, and nothing is learnt.
 
     Parameters
     ----------
@@ -340,12 +341,12 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is known already about how a decision ended; nothing is learnt from it until it is reported.
+    """What is known so far about how a decision ended; nothing is learnt from it until it is reported.
 
     Parameters
     ----------
     told : Told
-        What to tell if nobody comes to tell more.
+        The outcome to report if no more becomes known.
     """
 
     kind: ClassVar[str] = "note"

@@ -1,4 +1,4 @@
-"""A journal: what happened, in order, in some storage, as a chain that shows every change.
+"""`Journal`: events in order, in some storage, chained by digests that reveal any later change.
 
 Each event carries a digest of itself and of the one before. Snapshots of the state are a cache beside the events. A
 journal adds events in two steps: `draft` numbers an event, `commit` makes all drafts durable at once. Until then only
@@ -31,10 +31,10 @@ _LONGEST = 200  # characters of a name
 
 
 class Journal:
-    """A journal in an open storage. One that was opened for reading stays as it was when it was opened.
+    """A journal in an open storage.
 
-    For one thread at a time, and after a fork for the parent only. Closing the journal closes the storage if
-    `Journal.read` opened it.
+    One that was opened for reading shows what was there when it was opened. Only one thread at a time may use it, and
+    after a fork only the parent. Closing the journal closes the storage if `Journal.read` opened it.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Journal:
         return cls(storage, name), is_new
 
     def reload(self) -> None:
-        """Forget drafts, and see what the storage has by now."""
+        """Forget drafts, and read again what the storage has."""
         self._drafts: dict[int, Record] = {}
         self._by_name: dict[tuple[str, str | int], Record] = {}
         last = self.storage.last(self.name)
@@ -112,7 +112,7 @@ class Journal:
     # --- adding events ------------------------------------------------------------------------------------------------
 
     def encode(self, event: Event) -> Row:
-        """Write an event as a row that has no number yet, as of now; raise an InputError if JSON cannot hold it.
+        """Return an event that happens now as a row without a number; raise an InputError if JSON cannot hold it.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class Journal:
         return [record.row for record in self._drafts.values()]
 
     def settle(self) -> None:
-        """Take the drafts for durable: the storage has them."""
+        """Count the drafts as durable, because the storage has them."""
         self._drafts, self._by_name = {}, {}
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Journal:
         return map(Record, self.storage.read(self.name, after, limit))
 
     def record(self, number: int) -> Record | None:
-        """The event with a number, None if there is none.
+        """The event with a number; None if there is none.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Journal:
         return self._drafts.get(number) or _wrap(self.storage.find_number(self.name, number))
 
     def digest_of(self, number: int) -> bytes:
-        """The digest of the event with a number; 0 for that of the beginning; empty if there is no such event.
+        """The digest of the event with a number (0: of the beginning); empty if there is no such event.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Journal:
         return found
 
     def find_key(self, key: str) -> Record | None:
-        """The decision with a public id, None if this journal has none.
+        """The decision with a public id; None if this journal has none.
 
         Parameters
         ----------
@@ -213,17 +213,17 @@ class Journal:
         return found if found is not None and found.row.journal == self.name else None
 
     def find_request(self, request: str) -> Record | None:
-        """The decision that a request got, None if there is none.
+        """The decision that was made for a request; None if there is none.
 
         Parameters
         ----------
         request : str
-            What the caller calls the request.
+            The caller's name for the request.
         """
         return self._by_name.get(("request", request)) or _wrap(self.storage.find_request(self.name, request))
 
     def find_ending(self, decision: Record) -> Record | None:
-        """The outcome of a decision, or that it expired; None if it waits.
+        """The event that ended a decision, Told or Expired; None if it waits.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Journal:
         limit : int, optional
             How many at most.
         newest_first : bool, default False
-            Whether to have them in the opposite order.
+            Whether to reverse the order.
         """
         for made, ended in self.storage.rounds(self.name, after, limit, newest_first=newest_first):
             yield Record(made), _wrap(ended)
@@ -313,7 +313,7 @@ _ADVICE = "use a copy of it, or see `preselect journal verify`"
 
 
 def commit(journals: Iterable[Journal]) -> None:
-    """Make the drafts of journals of one storage durable: all of them or, with an error, none.
+    """Make the drafts of journals in one storage durable: all of them or, with an error, none.
 
     Parameters
     ----------
