@@ -1,11 +1,11 @@
-"""After-races: when the answer is out, arms that were not chosen race against the time of the winner.
+"""After-races: once a race is over, arms that were not chosen race against the winner's time, to learn about them.
 
-They run at low priority, k at a time, each group until the first of them answers or the time of the best arm so far has
-passed. So every arm that has run, chosen or not, is behind the best one: what is learnt is one race of all of them,
-with its winner and time. Racers that lost do not run again, because they are known to be behind the winner.
+They run at low priority, k at a time. A group runs until the first of its arms answers or the time of the best arm so
+far has passed. So every arm that has run, chosen or not, is behind the best one, and what is learnt is one race of all
+of them, with its winner and time. Racers that lost do not run again, because they are known to be behind the winner.
 
-An after-race has a thread of its own. It ends when its arms have run, or at once when a race begins in its place; the
-group that is running then counts for nothing.
+An after-race has its own thread. It ends when its arms have run, or at once when a new race needs its cores; nothing is
+learnt from the group that is running then.
 """
 
 import logging
@@ -35,9 +35,9 @@ class _Findings:
     winner : str or None
         The best arm of the race and of the after-race.
     seconds : float
-        Its time; the time of the race if there is none.
+        The winner's time; the time of the race if there is no winner.
     also : list of str
-        The arms that are known to be behind it, or are it, and were not chosen.
+        The arms that were not chosen and have run: the winner, if it is one of them, and those known to be behind it.
     arms : dict
         By name: how each arm ended, and how many seconds after the race it was started.
     used : float
@@ -65,7 +65,7 @@ class _Findings:
                 self.winner, self.seconds = ended.winner, ended.seconds
 
     def to_details(self) -> dict[str, Any]:
-        """Return what the journal keeps of it besides the outcome."""
+        """Return the details that the journal keeps besides the outcome."""
         kept = ("winner", "seconds", "used", "is_stopped", "arms")
         return {key: getattr(self, key) for key in kept}
 
@@ -91,7 +91,7 @@ class AfterRace:
     arms : sequence of str
         Arms that have not raced, the most instructive first.
     folder : Path
-        Where their files are, in folders of their own.
+        The folder for their files, which are in folders of their own.
     on_end : callable
         Called in the thread when it has ended.
     """
@@ -113,7 +113,7 @@ class AfterRace:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it at once; its processes die while the caller goes on."""
+        """End it at once, without waiting until its processes are dead."""
         with self._lock:
             if self._supervision is not None and not self._findings.is_stopped:
                 self._supervision.stop()

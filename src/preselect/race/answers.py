@@ -1,8 +1,8 @@
 """Check the answers of SAT solvers: the built-in verifier `"model"` of a pool.
 
 The model is read from the `v` lines of the output and tried on every clause. Variables that it leaves out are false,
-and the final 0 may be missing: whatever satisfies all clauses is a model. That a formula is unsatisfiable is taken on
-trust; to have proofs checked, use a proof checker as the verifier.
+and the final 0 may be missing. The claim that a formula is unsatisfiable is trusted; to check proofs, use a proof
+checker as the verifier.
 """
 
 import re

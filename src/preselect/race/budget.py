@@ -1,20 +1,20 @@
-"""How much CPU time after-races may use, and when they use it; live races and replays share this rule."""
+"""How much CPU time after-races may use, and when; real races and replays share this rule."""
 
 _LEAST_SECONDS = 0.05  # of a race; starting the racers takes about as long
 _LEAST_SHARE = 0.3  # of the average race: on easier instances arms hardly differ in what matters
 
 
 class Budget:
-    """How much after-races may use: a share of what the races have used so far.
+    """The CPU time that after-races may use: a share of what the races have used so far.
 
-    What the races have earned is spent after the next race that took long enough to teach something, on as many arms as
-    can run for that long. So the budget is never exceeded, and it is spent early, while much is left to learn.
-    `Policy.suggest` says which arms run: those about which least is known.
+    The budget is spent after the next race that took long enough to teach something, on as many arms as can run for as
+    long as that race. So it is never exceeded, and spent early, while much is left to learn. `Policy.suggest` says
+    which arms run: those about which least is known.
 
     Parameters
     ----------
     share : float
-        What a second of the races earns, at least 0.
+        How many seconds of after-races a second of the races earns, at least 0.
     least : float, default 0.05
         The shortest race, in seconds, from which something is learnt about further arms.
     """
@@ -25,7 +25,8 @@ class Budget:
         self._races, self._seconds = 0, 0.0
 
     def earn(self, used: float, seconds: float) -> None:
-        """Count a race: the CPU time that it used, and how long it took, the time that other arms have to beat."""
+        """Count a race, given the CPU time that it used and how long it took, which is the time that other arms have to
+        beat."""
         self.left += self.share * used
         self._races += 1
         self._seconds += seconds

@@ -15,7 +15,9 @@ _BINS = 10
 
 
 class CalibrationBin(NamedTuple):
-    """Predictions of similar size: from, to, how many, their mean, how often the arm won, its standard error."""
+    """Predictions of similar size: lower and upper bound, number, mean, how often the arm won, and its standard error.
+
+    """
 
     low: float
     high: float
@@ -26,7 +28,7 @@ class CalibrationBin(NamedTuple):
 
 
 class Calibration:
-    """Predictions beside what happened, in ten bins of equal width, kept up to date round by round.
+    """Compares predictions with what happened, round by round, in ten bins of equal width.
 
     The prediction for a round is made from the estimates at that time, without the bonus for exploration, and corrected
     by how the rounds before it ended: see `Chances`.
@@ -82,7 +84,7 @@ def _list_bins(sums: Floats) -> list[CalibrationBin]:
 
 
 def _predict(past: Round, chances: Chances) -> list[tuple[float, bool]]:
-    """Each participant's chance to win when it was chosen, and whether it won; then learn how the round ended.
+    """Return each participant's predicted chance of winning and whether it won; then learn how the round ended.
 
     With an outside option the last participant is NOBODY. The winner is also the first of a ranking. Empty if the round
     has no winner or several, if there was nothing to choose from, if arms competed that were not chosen, or if the

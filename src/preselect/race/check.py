@@ -21,7 +21,7 @@ _QUICK_SECONDS = 0.1
 
 
 class ArmCheck(NamedTuple):
-    """Whether an arm works.
+    """The result of checking an arm.
 
     Parameters
     ----------

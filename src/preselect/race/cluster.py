@@ -1,8 +1,8 @@
-"""Races on the workers of a Dask cluster: each runs on one of them, below a supervisor there.
+"""Run races on the workers of a Dask cluster, each below a supervisor on its worker.
 
-A worker that dies takes its supervisors with it, and these their racers; Dask then gives the race to another worker. A
-task that was cancelled, because the client ended in whatever way, is not stopped by Dask: it looks several times a
-second whether it is still wanted, and ends its race if it is not. The time limit holds in any case.
+When a worker dies, its supervisors and their racers die too, and Dask gives the race to another worker. Dask does not
+stop tasks that are cancelled, as when the client ends: so each task looks several times a second whether its result is
+still wanted, and ends its race if it is not. The time limit holds in any case.
 """
 
 import socket
@@ -28,8 +28,8 @@ _TICK_SECONDS = 0.25
 class Cluster:
     """The workers of a Dask cluster, on which a RaceSession runs its races.
 
-    Instances, and what the pool names, must have the same paths there. A worker with t threads runs t // k races at a
-    time, but at least one.
+    Instances, and files that the pool names, must have the same paths on all workers. A worker with t threads runs t //
+    k races at a time, but at least one.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class Cluster:
         self._lock = threading.Lock()
 
     def count_places(self, k: int) -> int:
-        """Count the races of k arms that can run at a time; raise an InputError if there is no worker."""
+        """Count how many races of k arms can run at a time; raise an InputError if there is no worker."""
         places = sum(self._list_places(k).values())
         if not places:
             raise InputError(f"the Dask cluster at {self.address!r} has no worker; start one with `dask worker`")
         return places
 
     def take_place(self, k: int, require_going: Callable[[], None]) -> str:
-        """Take a place for a race of k arms, on the worker with most free ones, and return the worker's address.
+        """Reserve a place for a race of k arms on the worker with most free places; return the worker's address.
 
-        `require_going` is called several times a second while there is none, and ends that by raising an error.
+        While there is none, it calls `require_going` several times a second, which may end the wait with an error.
         """
         while (worker := self._find_place(k)) is None:  # workers have died, and may come back
             require_going()
@@ -145,7 +145,7 @@ class Cluster:
 
 
 def _give_up(job: Job, seconds: float) -> SupervisionResult:
-    """What is known of a race whose workers have died, one after the other."""
+    """Return the result of a race whose workers have died, one after the other."""
     reason, status = "the workers that ran it died", Status.INFRASTRUCTURE_ERROR
     ends = tuple(Finish(arm, status, seconds, 0.0, None, None, reason, b"", b"") for arm in job.arms)
     return SupervisionResult(None, False, seconds, ends, "none", reason, b"")

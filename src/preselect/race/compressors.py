@@ -1,4 +1,4 @@
-"""A first pool of programs that are not SAT solvers: compressors, the smallest output wins."""
+"""A first pool of programs other than SAT solvers: compressors, of which the one with the smallest output wins."""
 
 import shutil
 import sys

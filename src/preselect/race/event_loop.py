@@ -1,9 +1,8 @@
-"""How a race waits: by blocking its thread, or in an event loop.
+"""Two ways for a race to wait: block its thread, or use an event loop.
 
-A race is written once, as coroutines that await only the methods of a `Waiter`. Those of `BLOCKING` never
-suspend, so `run_blocking` needs no event loop: a blocking race works in any thread, also below a running event loop,
-and Ctrl-C interrupts it at once. `asyncio.run` would hold an interrupt back until the thread that computes features is
-done.
+A race is written once, as coroutines that await only the methods of a `Waiter`. Those of `BLOCKING` never suspend, so
+`run_blocking` needs no event loop: a blocking race works in any thread, also below a running event loop, and Ctrl-C
+interrupts it at once. `asyncio.run` would delay an interrupt until the thread that computes features is done.
 """
 
 import asyncio
@@ -66,7 +65,7 @@ EVENT_LOOP: Waiter = _EventLoop()
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits only by `BLOCKING`, and return its result."""
+    """Run a coroutine that waits only with `BLOCKING`, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

@@ -1,4 +1,4 @@
-"""Figures about races, as PNG."""
+"""Draw figures about races, as PNG."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -55,7 +55,7 @@ def _draw_curves(panel: Any, curves: Sequence[ArmCurve], what: str) -> None:
 
 
 def draw_times(races: Sequence[PastRace], best: SingleArm) -> bytes:
-    """Draw the time of every race with what it tells about the best single arm, and how both add up."""
+    """Draw every race's time, what it tells about the best single arm's time, and the running totals of both."""
     with new_figure(10.0, 4.4) as figure:
         each, total = figure.subplots(1, 2)
         _draw_each(each, races, best)
@@ -117,7 +117,7 @@ def _draw_total(panel: Any, best: SingleArm) -> None:
 
 
 def draw_calibration(bins: Sequence[CalibrationBin]) -> bytes:
-    """Draw the share of arms that won against the prediction, bin by bin; on the diagonal if predictions are right."""
+    """Draw how often arms won against how often that was predicted; right predictions lie on the diagonal."""
     with new_figure(5.2, 4.8) as figure:
         panel = figure.subplots()
         panel.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1, label="as predicted")

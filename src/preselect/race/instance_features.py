@@ -1,7 +1,7 @@
-"""Features of an instance: of a formula, of any file, printed by a command, read from a CSV file, or none.
+"""Features of an instance: computed from a formula or any file, printed by a command, read from a CSV file, or none.
 
-They are checked strictly, and computing them is limited to the pool's time. Formulas may be compressed (gzip, xz) if
-the solvers of the pool can read them; most cannot read xz.
+They are checked strictly, and the pool limits the time to compute them. Formulas may be compressed (gzip, xz) if the
+solvers of the pool can read that; most cannot read xz.
 """
 
 import csv
@@ -107,7 +107,7 @@ print(json.dumps(compute_features(read_formula(sys.argv[1]), clause_graph=sys.ar
 
 
 def _compute_sat(source: FeatureSource, instance: Instance) -> FeatureValues:
-    """Compute SAT features here if they will surely be in time, otherwise in a process that can be killed.
+    """Compute SAT features in this process if that surely takes little time, otherwise in one that can be killed.
 
     The time to read the formula is not limited, because checking answers needs the formula anyway.
     """
@@ -118,7 +118,7 @@ def _compute_sat(source: FeatureSource, instance: Instance) -> FeatureValues:
 
 
 def _count_steps(formula: dimacs.Formula, clause_graph: bool) -> float:
-    """Return about the largest number of steps to compute the features: pairs in clauses, triangles of clauses."""
+    """Estimate the largest number of steps to compute the features: pairs in clauses, triangles of clauses."""
     lengths = np.diff(formula.starts).astype(np.float64)
     steps = float(np.sum(lengths**2))
     if not clause_graph:
@@ -176,7 +176,7 @@ def _parse_number(value: Any, key: str) -> float | None:
 
 
 def _run(command: Sequence[str], source: FeatureSource, name: str) -> tuple[int, bytes, bytes]:
-    """Run a command as a racer is run, supervised and limited, and return its exit code, output and errors."""
+    """Run a command like a racer, supervised and limited; return its exit code, output and errors."""
     racer, limits = (
         Racer("features", tuple(command), exit_codes=tuple(range(256))),
         Limits(source.seconds, source.memory),
@@ -224,7 +224,7 @@ def _read_table(source: FeatureSource) -> _Table:
 
 @lru_cache(maxsize=4)
 def _parse_table(file: Path, _modified: int) -> _Table:
-    """Parse the names of the features and the values of every instance; again whenever the file is modified."""
+    """Parse the names of the features and the values of every instance; cached until the file is modified."""
     try:
         header, *lines = list(csv.reader(read_text(file).splitlines())) or [[]]
     except csv.Error as error:

@@ -1,4 +1,4 @@
-"""A race as a value: what there is to run, on this machine or on another one."""
+"""`Job`: a race that can be run on this machine or sent to another one."""
 
 import shutil
 from collections.abc import Iterator
@@ -29,11 +29,12 @@ class Job:
     arms : tuple of str
         Their names.
     number : int
-        The number of the decision; with the seed of the pool it makes the seeds of the racers.
+        The number of the decision; together with the pool's seed it determines the seeds of the racers.
     level : str, optional
         How processes are contained; by default in the best way that the machine allows.
     seconds : float, optional
-        When the race ends without a winner; by default at the limit of the pool, which arms are given in any case.
+        After how many seconds the race ends without a winner; by default the pool's limit, which is what commands are
+        told in any case.
     nice : int, default 0
         The nice value of the racers, from 0 to 19: the higher, the more they yield to other processes.
     """

@@ -1,4 +1,4 @@
-"""Outputs of winners in a folder, one file per instance; files that are not ours are never touched."""
+"""Write the winners' outputs to a folder, one file per instance; files that are not ours are never touched."""
 
 import hashlib
 import json
@@ -16,8 +16,9 @@ _REGISTER = ".preselect-outputs"
 class OutputFolder:
     """A folder with the output of each instance's winner, NAME.out for an instance NAME.
 
-    The folder's file `.preselect-outputs` lists what was written there, a line of JSON with name and SHA-256 each. A
-    file is ours, and may be replaced or removed by a later run, if it is listed and has not been changed since.
+    The file `.preselect-outputs` in the folder lists what was written: one line of JSON per file, with name and
+    SHA-256. A file is ours, and may be replaced or removed by a later run, if it is listed and has not been changed
+    since.
 
     Parameters
     ----------
@@ -55,7 +56,9 @@ class OutputFolder:
         replace_plain(path, output)
 
     def remove(self, instance: Path) -> None:
-        """Remove our output of an earlier run, as it does not answer this run; a file that is not ours stays."""
+        """Remove our output of an earlier run, because it is not the answer of this run; a file that is not ours stays.
+
+        """
         path = self.locate(instance)
         if not path.is_symlink() and self.is_ours(path):
             path.unlink()

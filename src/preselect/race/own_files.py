@@ -1,4 +1,4 @@
-"""Files in a folder of instances that are not instances: those of the pool, and those written for it."""
+"""Recognise files among instances that belong to the pool, or were written for it, and so are not instances."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The journal of a pool: how it begins, and whether it still fits."""
+"""Begin the journal of a pool, or check that an existing one still fits the pool."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def make_preselector(pool: Pool, values: FeatureValues) -> Preselector:
 
 
 def describe(pool: Pool) -> dict[str, Any]:
-    """What a journal must have been started with to be continued with this pool."""
+    """Return the settings with which a journal must have been started to be continued with this pool."""
     return {"kind": "race", "policy": pool.policy, "seed": pool.seed}
 
 
@@ -39,7 +39,7 @@ def update_journal(learner: Learner, pool: Pool) -> None:
 
 
 def _end_unfinished(learner: Learner, entry: Entry) -> None:
-    """End a race of an earlier process: as it noted, or void."""
+    """End a race that an earlier process left unfinished: with the outcome that it noted, or as void."""
     note = learner.find_note(entry)
     if note is None:
         learner.learn(entry, outcome=Void(), details={"reason": "the process ended before the race did"})

@@ -1,4 +1,4 @@
-"""The values of a pool file, one by one: each is checked, and an error names its key and says what to write."""
+"""Check single values of a pool file; an error names the key and says what to write."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about what races have taught, from their journal alone, even during a race.
+"""Write one self-contained HTML page about the races of a journal, even while one is running.
 
 The words are in the template `race.html`, the numbers come from `preselect.race.summary`.
 """
@@ -166,7 +166,7 @@ def _describe_policy(policy: Policy) -> str:
 
 
 def _say(value: Any) -> str:
-    """Say a value of the journal's description in words.
+    """Write a value of the journal's description in words.
 
     >>> _say({"seconds": 5, "arms": ["a", "b"]})
     'seconds 5, arms a, b'

@@ -1,4 +1,4 @@
-"""How races end: as supervised, as the caller gets it, and as the journal keeps it.
+"""Results of races: from the supervisor, for the caller, and from the journal.
 
 `RaceResult.to_details` writes what the journal keeps of a race besides its outcome; `PastRace.from_details` reads it.
 """
@@ -204,7 +204,7 @@ def rank(values: Mapping[str, float], better: str | None) -> list[list[str]]:
 
 
 class _PastAfterRace(NamedTuple):
-    """What the details of a race say about its after-race: the best arm's time, and how many ran for how long."""
+    """What a journal says about an after-race: the best arm's time, how many arms ran, and for how long."""
 
     seconds: float
     arms: int
@@ -219,7 +219,7 @@ class _PastAfterRace(NamedTuple):
 
 
 class Knowledge(StrEnum):
-    """How much a race tells about the time that an arm needs: all of it, a lower bound, or that it failed."""
+    """How much a race tells about the time that an arm needs: the exact time, a lower bound, or that it failed."""
 
     EXACT = "exact"
     AT_LEAST = "at least"
@@ -235,9 +235,9 @@ class KnownTime(NamedTuple):
 
 @dataclass(frozen=True)
 class PastRace:
-    """A round with what its details say about a race; what they do not say is None, or empty.
+    """A round with the details of a race; what the journal does not say is None, or empty.
 
-    `statuses`, `times` and `values` are those of the racers, by name. `better` is None unless it was a race by value.
+    `statuses`, `times` and `values` belong to the racers, by name. `better` is None unless it was a race by value.
     """
 
     round: Round
@@ -269,13 +269,13 @@ class PastRace:
 
     @property
     def is_solved(self) -> bool:
-        """Whether there was a right answer; that of an after-race came too late."""
+        """Whether there was a right answer in time; an answer in an after-race comes too late."""
         was_late = self.after_race is not None and Status.WON not in self.statuses.values()
         return self.round.kind in (WINNER, RANKING) and not was_late
 
     @property
     def is_timed(self) -> bool:
-        """Whether its time counts: it has ended, and is not void."""
+        """Whether its time counts: it has ended and is not void."""
         return self.round.kind in (WINNER, RANKING, NO_WINNER)
 
     @property

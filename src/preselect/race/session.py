@@ -1,4 +1,4 @@
-"""Races that learn: compute features, choose k arms, race them, take the first right answer, learn from it.
+"""`RaceSession`: compute features, choose k arms, race them, take the first right answer, and learn from it.
 
 `RaceSession._run` does all of this, step by step. Every step is in the pool's journal.
 """
@@ -38,7 +38,7 @@ _Run = Callable[[Job], Awaitable[SupervisionResult]]
 
 
 class RaceSession:
-    """Races on instances, each race learning from those that have ended before.
+    """Races on instances, and learns from each race for the next ones.
 
     The pool's journal is opened with the first race and locked until `close`. Races that an earlier process left
     unfinished become void. Arms that are new in the pool are added; arms that are no longer in it, or that cannot be
@@ -47,8 +47,8 @@ class RaceSession:
     Several races may run at once, k cores each: `run` in several threads, or several `run_async` in one event loop. All
     of them are in one journal, and each has files of its own while it runs.
 
-    If the pool has a budget for learning, an after-race follows in the background, when `run` has returned the answer
-    (see `preselect.race.after_races`). The next race takes its place, and learns from what it has found.
+    If the pool has a budget for learning, an after-race follows in the background when `run` has returned the answer
+    (see `preselect.race.after_races`). The next race ends it, and what it has found is learnt.
 
     Parameters
     ----------
@@ -121,12 +121,12 @@ class RaceSession:
                 after_race.stop()
 
     def settle(self, number: int | None = None) -> None:
-        """Wait until after-races have ended, and what they have found is learnt.
+        """Wait until after-races have ended, and learn what they have found.
 
         Parameters
         ----------
         number : int, optional
-            Only that of the race with this number, `RaceResult.number`.
+            Wait only for the after-race of the race with this `RaceResult.number`.
         """
         with self._lock:
             awaited = [one for one, entry in self._after_races.items() if number in (None, entry.number)]
@@ -276,7 +276,7 @@ class RaceSession:
         return self._learner.preselector.suggest(entry.decision, count, seed=entry.number, eligible=eligible)
 
     def _end_after_race(self) -> None:
-        """Let a race that begins take the place of the oldest after-race."""
+        """End the oldest after-race, because a race that begins needs its cores."""
         with self._lock:
             self._ending = [one for one in self._ending if one.is_running]
             oldest = next(iter(self._after_races), None)
@@ -286,7 +286,7 @@ class RaceSession:
                 self._conclude(oldest)
 
     def _conclude(self, after_race: AfterRace) -> None:
-        """Learn from a race and its after-race, once; from the thread of the after-race too."""
+        """Learn from a race and its after-race, once; also called in the after-race's thread."""
         with self._lock:
             entry = self._after_races.pop(after_race, None)
             if entry is None:
@@ -304,7 +304,8 @@ class RaceSession:
     # the journal
 
     def _list_feature_names(self, error: InputError) -> Iterable[str]:
-        """List the names of features that are unavailable; raise the error if neither pool nor journal knows them."""
+        """List the names of features whose values are unavailable; raise the error if neither pool nor journal knows
+        them."""
         known = list_feature_names(self.pool.features)
         if known is not None:
             return known

@@ -1,13 +1,13 @@
-"""Which arms of a pool are worth starting: programs that are there, and that do not take too long to start.
+"""Which arms of a pool are worth starting: their programs exist, and do not take too long to start.
 
-Before every choice, arms whose program is not there, or is not executable, are left out. What only an attempt can show,
-and how long each arm takes to answer a tiny instance, which is hardly more than the time to start, is in a file beside
-the journal, `pool.journal.starts`: races add the arms that could not be started, `preselect race check` all that it
-measures. What it says about an arm counts until the command, the environment or the program changes.
+Before every choice, arms whose program does not exist or is not executable are left out. A file beside the journal,
+`pool.journal.starts`, holds what only an attempt can show: races add the arms that could not be started, and `preselect
+race check` adds how long each arm takes to answer a tiny instance, which is hardly more than the time to start. What
+the file says about an arm counts until the command, the environment or the program changes.
 
-A slow starter is left out while its start alone would have taken longer than each of the last ten races: it could not
-have won any of them. One race that takes longer, or that nobody wins, brings it back. What is left out is part of the
-recorded decision, so that a replay chooses alike.
+An arm is left out while its start alone takes longer than each of the last ten races took: it could not have won any of
+them. One race that takes longer, or that nobody wins, brings it back. The recorded decision says which arms were left
+out, so that a replay makes the same choice.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ class Starts:
                 self._times.append(race.seconds if race.is_solved else max(race.seconds, race.limit or 0.0))
 
     def note_race(self, finishes: Iterable[Finish], seconds: float | None) -> None:
-        """Note arms that could not be started, and how long a race took, the limit if nobody won, None if void."""
+        """Note which arms could not be started, and how long the race took (the limit if nobody won, None if void)."""
         for finish in finishes:
             if finish.status == Status.NOT_STARTED:
                 self._failed[finish.name] = finish.detail
@@ -110,13 +110,13 @@ class Starts:
         return [name for name in able if name in worth]
 
     def _find_cost(self, name: str) -> float:
-        """Return the seconds that an arm takes to start; 0 if nobody knows, or if the first answer does not count."""
+        """Return the seconds that an arm takes to start; 0 if that is unknown, or if the first answer does not win."""
         known = None if self.elsewhere or self.pool.better else self._recall(self.pool.arms[name], "seconds")
         return float(known) if isinstance(known, int | float) else 0.0
 
 
 def _find_program(arm: Arm) -> tuple[str, str | None]:
-    """Find the file that an arm executes, as the supervisor will; else say why there is none."""
+    """Find the file that an arm executes, as the supervisor will; or return why there is none."""
     name, variables = arm.command[0], {**os.environ, **arm.environment}
     path = variables.get("PATH", os.defpath)
     found = shutil.which(name, path=path)
@@ -127,7 +127,7 @@ def _find_program(arm: Arm) -> tuple[str, str | None]:
 
 
 def _identify(arm: Arm) -> str:
-    """Return what changes when the command, the environment or the program of an arm does."""
+    """Return a text that changes when the command, the environment or the program of an arm changes."""
     program = _find_program(arm)[0]
     try:
         status = os.stat(program)
@@ -139,7 +139,7 @@ def _identify(arm: Arm) -> str:
 
 
 def _read(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Read the file; what cannot be read is not known."""
+    """Read the file; ignore what cannot be read."""
     try:
         found = json.loads(path.read_bytes()) if path.is_file() else {}
     except (OSError, ValueError, RecursionError):

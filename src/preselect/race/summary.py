@@ -1,4 +1,4 @@
-"""What past races add up to: the numbers of the terminal's summary and of the report, each computed in one place.
+"""Statistics of past races, for the summary in the terminal and for the report.
 
 - Every race counts once: as solved (it has a winner or a ranking), without a winner, void, or unfinished.
 - An arm is played in a race if it was chosen or took part in the after-race, whatever the outcome, and wins as in
@@ -9,9 +9,9 @@
 - What a race tells about the time that an arm needs alone: its own time if it won; at least the time of the race if it
   was stopped or came late; the time limit if it failed, whether in time, memory or answer. Nothing is known
   about arms that were not chosen or could not be started, nor from void races.
-- An arm alone is compared with the solved races in which its time is known. The difference is what racing saved at
-  least. A race without a winner saves nothing, however soon it ended, so it is not compared.
-- In a race by value all racers run to their end, so it saves no time and tells nothing about times. An arm's values are
+- An arm alone is compared with the solved races in which its time is known. The difference is the least that racing
+saved. A race without a winner saves nothing, however soon it ended, so it is not compared. - In a race by value all
+racers run to their end, so it saves no time and tells nothing about times. An arm's values are
   compared with the best values of the same races.
 """
 
@@ -36,7 +36,7 @@ _MAX_CURVES = 12  # as many as a reader can tell apart in one figure
 
 
 class _Pairing(NamedTuple):
-    """A solved race beside what it tells about an arm; `position` counts all races of the summary from 1."""
+    """A solved race, and what it tells about an arm; `position` counts all races of the summary from 1."""
 
     position: int
     race: PastRace
@@ -62,17 +62,17 @@ class SingleArm:
 
     @cached_property
     def alone_seconds(self) -> float:
-        """The time that the arm is known to need for the same instances, at least."""
+        """The least time that the arm is known to need for the same instances."""
         return math.fsum(pairing.known.seconds for pairing in self.pairings)
 
     @property
     def saved_seconds(self) -> float:
-        """What racing saved against this arm alone, at least."""
+        """The least time that racing saved, compared with this arm alone."""
         return self.alone_seconds - self.race_seconds
 
 
 class _ValuedArm(NamedTuple):
-    """An arm's values, beside the best ones of the same races: how many races, and means over them."""
+    """An arm's values compared with the best ones of the same races: the number of races, and means over them."""
 
     arm: str
     races: int
@@ -115,7 +115,7 @@ class ArmCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class RaceSummary:
-    """Races in order, and what they add up to; the counting rules are in the module docstring."""
+    """Races in order, and their statistics; the docstring of the module has the counting rules."""
 
     races: Sequence[PastRace]
     counts: RoundCounts
@@ -187,7 +187,7 @@ class RaceSummary:
     def find_best_single(self) -> SingleArm | None:
         """Find the arm that won most, of those known from enough races; ties go to the smaller mean.
 
-        The smallest mean alone would not do: many known times are lower bounds, which are small for losers of quick
+        The smallest mean alone would mislead: many known times are lower bounds, which are small for losers of quick
         races.
         """
         enough = [one for one in self.single_arms.values() if len(one.pairings) >= MIN_RACES]
@@ -241,7 +241,7 @@ class RaceSummary:
 
 
 def summarise_races(rounds: Iterable[Round]) -> RaceSummary:
-    """Add up races, given as the rounds of their journal."""
+    """Summarise races, given as the rounds of their journal."""
     races = [PastRace.from_details(one) for one in rounds]
     return RaceSummary(races, count_rounds(race.round for race in races))
 

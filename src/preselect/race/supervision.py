@@ -1,4 +1,4 @@
-"""One race of commands that are ready to run: `Supervision(racers, limits, folder=...).run()` returns its result.
+"""Run one race of given commands: `Supervision(racers, limits, folder=...).run()` returns the result.
 
 Each race has its own small process, the supervisor, which starts, watches and kills the racers. This module follows its
 events and checks answers. However the client ends, the supervisor's standard input closes and the
@@ -61,15 +61,15 @@ class Supervision:
         Called with a racer that has answered and has no verifier, its output and its exit code; returns what is wrong
         with the answer, or None. By default every answer is right.
     judge : callable, optional
-        Called when all racers have run to their end, with the result, their open outputs and what it may wait by;
-        returns the result that counts.
+        Called when all racers have run to their end, with the result, their open outputs and a waiter; returns the
+        result that counts.
     watch : callable, optional
         Called with the list of standings at every event and four times a second.
     level : str, optional
         One of LEVELS; by default the best one that this machine allows.
     to_end : bool, default False
-        Whether all racers run to their end or to the time limit; then nobody wins, and no answer is verified. So it is
-        if there is a judge.
+        Whether all racers run to their end or to the time limit; then nobody wins, and no answer is verified. Always
+        true with a judge.
     nice : int, default 0
         The nice value of the racers, from 0 to 19: the higher, the more they yield to other processes.
     keep : int, default 1000
@@ -182,7 +182,7 @@ class Supervision:
 
 
 class _Progress:
-    """What is known about a race from the supervisor's events."""
+    """The state of a race, as the supervisor's events tell it."""
 
     def __init__(self, racers: Sequence[Racer], files: _Files, process: SupervisorProcess) -> None:
         self.racers, self.files, self.process = racers, files, process
@@ -246,7 +246,7 @@ class _Progress:
         return 0.0 if self.start_time is None else time.monotonic() - self.start_time
 
     def get_result(self, read_output: Callable[[int], bytes], keep: int) -> SupervisionResult:
-        """Return how the race ended, with so many bytes of what each racer printed.
+        """Return how the race ended, with at most `keep` bytes of what each racer printed.
 
         `read_output` reads all that the racer at a position printed.
         """
@@ -304,7 +304,7 @@ def _open_files(folder: Path, racers: int) -> Iterator[_Files]:
 
 
 def _occupy_standard_descriptors(stack: ExitStack) -> None:
-    """Open something as 0 to 2 if the caller has closed them: those of the supervisor are not for files of the race."""
+    """Open descriptors 0 to 2 if the caller has closed them, so that no file of the race gets one of them."""
     descriptor = -1
     while descriptor <= 2:
         descriptor = os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""The process of a race's supervisor, as its client sees it: started, told, listened to, and waited for."""
+"""Start the supervisor of a race as a process, exchange messages with it, and wait for its end."""
 
 import math
 import os
@@ -30,7 +30,7 @@ _PARENT_FOLDER = str(Path(supervisor.__file__).parents[1])
 
 
 class SupervisorProcess:
-    """The supervisor of one race, whose processes are marked with a token; `errors` is for what it complains about."""
+    """The supervisor of one race, whose processes are marked with a token; its standard error goes to `errors`."""
 
     def __init__(self, errors: Output, token: str) -> None:
         self.labels, self.key = Labels(token), secrets.token_bytes(32)
@@ -70,7 +70,7 @@ class SupervisorProcess:
         self.is_hopeless = True
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send it a message; does nothing if it has died, as the end of its events will show, or is being closed."""
+        """Send it a message. Nothing happens if it has died, as the end of its events will show, or is being closed."""
         with self.lock:  # messages are numbered, and `stop` comes from another thread
             self._write(self.sender.to_line(message))
 

@@ -1,4 +1,4 @@
-"""What races add up to, one after the other: the numbers of a summary that a live page can keep."""
+"""Statistics of races that are updated race by race, for a live page."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class _ArmTotals:
     races, wins : int
         How many races these are, and how many of them it won.
     race_seconds, alone_seconds : float
-        How long they took, and the arm alone is known to need for them, at least.
+        How long they took, and the least time that the arm alone is known to need for them.
     """
 
     arm: str
@@ -28,7 +28,7 @@ class _ArmTotals:
 
     @property
     def saved_seconds(self) -> float:
-        """What racing saved against this arm alone, at least."""
+        """The least time that racing saved, compared with this arm alone."""
         return self.alone_seconds - self.race_seconds
 
 
@@ -50,7 +50,7 @@ class RaceTotals:
         self.arms: dict[str, _ArmTotals] = {}
 
     def add(self, race: PastRace) -> None:
-        """Take in a race that has ended.
+        """Add a race that has ended.
 
         Parameters
         ----------

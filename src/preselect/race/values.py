@@ -1,7 +1,7 @@
 """Races by value: when all racers have ended, each answer is verified and gets a value, and the best value wins.
 
-Verifiers and value commands run as racers do, supervised and limited, one for each racer, side by side. A regular
-expression is matched by a small program of its own, so that one that takes forever can be stopped.
+Verifiers and value commands run like racers: supervised, limited, and side by side, one for each racer. A small
+separate program matches a regular expression, so that a match which takes forever can be stopped.
 """
 
 import math
@@ -39,7 +39,7 @@ if found is not None and found[1] is not None:
 
 
 def make_judge(pool: Pool, instance: Path, folder: Path, *, level: str | None = None) -> Judge | None:
-    """Return what ranks the racers of a race on an instance by their values; None if the pool has no values."""
+    """Return the judge that ranks racers by their values; None if the pool has no values."""
     return None if pool.better is None else partial(_rank_by_value, _Judge(pool, instance, folder, level))
 
 
@@ -61,7 +61,7 @@ class _Judge:
         self.copies: dict[str, Copy] = {}
 
     def copy(self, finishes: Sequence[Finish], outputs: Sequence[Output], stack: ExitStack) -> list[Finish]:
-        """Make copies of the answers, which end with the stack; return the finishes, marked if that was impossible."""
+        """Copy the answers until the stack closes; return the finishes, marked where copying was impossible."""
         return [self._copy(finish, output, stack) for finish, output in zip(finishes, outputs, strict=True)]
 
     def _copy(self, finish: Finish, output: Output, stack: ExitStack) -> Finish:
@@ -84,7 +84,7 @@ class _Judge:
         return [self._require_copy(finish) or _accept_verdict(finish, asked.get(finish.name)) for finish in finishes]
 
     async def find_values(self, finishes: list[Finish], waiter: Waiter) -> list[Finish]:
-        """Return the finishes with their values; an answer without a value is none."""
+        """Return the finishes with their values; an answer without a value does not count."""
         commands = {}
         for finish in filter(self._has_answer, finishes):
             value = self.pool.arms[finish.name].success.value
@@ -95,7 +95,7 @@ class _Judge:
         return [self._require_copy(finish) or _accept_value(finish, asked.get(finish.name)) for finish in finishes]
 
     def _require_copy(self, finish: Finish) -> Finish | None:
-        """Return that there is no judgement if another process has taken the copy of an answer; None otherwise."""
+        """Return a void finish if another process has removed or replaced the copy of an answer; None otherwise."""
         if not self._has_answer(finish) or self.copies[finish.name].is_there:
             return None
         return _void(finish, "the copy of its output was removed or replaced")
@@ -167,13 +167,13 @@ def _parse(text: str) -> float:
 
 
 def _refuse(finish: Finish, reason: str) -> Finish:
-    """Return that an answer has no value: the racer's fault, or what was to be expected of one that was stopped."""
+    """Return the finish of an answer without a value: the racer's fault, unless it was stopped at the time limit."""
     is_stopped = finish.status == Status.TIMEOUT
     return finish._replace(status=Status.TIMEOUT if is_stopped else Status.NO_ANSWER, detail=reason)
 
 
 def _blame(finish: Finish, what: str, asked: Finish) -> Finish:
-    """Return that what was asked about an answer failed, which is not the racer's fault."""
+    """Return the finish of an answer whose verifier or value command failed, which is not the racer's fault."""
     return _void(finish, f"the {what} failed: {asked.status}{asked.detail and ', '}{asked.detail}")
 
 

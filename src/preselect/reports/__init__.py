@@ -1,4 +1,4 @@
-"""What reports share: self-contained pages from templates, figures, tables of weights."""
+"""Shared parts of reports: self-contained pages from templates, figures, tables of weights."""
 
 from preselect.reports.html import Cell, render, write_page
 from preselect.reports.weights import Weights, read_weights

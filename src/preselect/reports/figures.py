@@ -1,4 +1,4 @@
-"""What the figures of races and studies share: colours, one style, PNG and SVG, axes, names that fit.
+"""Helpers for figures of races and studies: colours, one style, PNG and SVG, axes, names that fit.
 
     with new_figure(10.0, 4.6) as figure:          # the style holds inside the block
         panel = figure.subplots()
@@ -28,7 +28,7 @@ _LONGEST_NAME = 28
 
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Any]:
-    """Yield an empty figure of a size in inches; what is drawn inside the block has our style."""
+    """Yield an empty figure, with its size in inches; inside the block our style applies."""
     from matplotlib.figure import Figure
 
     with _style():

@@ -13,7 +13,7 @@ _UNIT = re.compile(r"(\S+, \w{1,2})$")  # such as "at least, s"
 
 
 class Cell(NamedTuple):
-    """A table cell that is more than its text.
+    """A table cell with more than text.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def is_page(beginning: bytes) -> bool:
 
 
 def _mark_breaks(text: object) -> Any:
-    """Let a name break after _ - . and /, so that a narrow column need not break it inside a word; a unit stays."""
+    """Allow line breaks after _ - . and /, so that a narrow column need not break a name inside a word."""
     from markupsafe import Markup, escape
 
     return Markup(_UNIT.sub(r'<span class="unit">\1</span>', _BREAK.sub(r"\1<wbr>", str(escape(text)))))

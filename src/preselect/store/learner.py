@@ -32,11 +32,11 @@ from preselect.store.values import simplify
 
 
 class Learner(RecordedArms):
-    """Chooses and learns as a Preselector does, with everything on disk before it counts.
+    """Chooses and learns as a Preselector does, and writes every step to disk before it counts.
 
-    A decision is in the journal when `select` returns, an outcome when `learn` does. However a process ends, the next
-    one that opens the journal resumes as if nothing had happened. A step that could not be recorded has not happened:
-    after a full disk the same learner continues when there is room. For one thread at a time.
+    A decision is in the journal when `select` returns, an outcome when `learn` returns. However a process ends, the
+    next one that opens the journal resumes as if nothing had happened. A step that could not be recorded has no effect:
+    after a full disk the same learner continues when there is room. Only one thread at a time may use a learner.
 
     Use `Learner.open`; the constructor takes a journal that is open already, and leaves its storage open.
 
@@ -45,8 +45,8 @@ class Learner(RecordedArms):
     journal : Journal
         The journal, open for writing.
     snapshot_every : int, optional
-        After how many events to keep a snapshot of the state; 256 by default, more for large states. Fewer events make
-        opening faster, and writing slower.
+        After how many events to keep a snapshot of the state; 256 by default, more for large states. With fewer events
+        opening is faster and writing slower.
 
     Examples
     --------
@@ -88,8 +88,8 @@ class Learner(RecordedArms):
         snapshot_every : int, optional
             After how many events to keep a snapshot of the state.
         compare : bool, default True
-            Whether to warn if an existing journal was begun with something other than `make` returns now, which has
-            no effect. With False, `make` is called for a new journal only.
+            Whether to warn if an existing journal was begun with something other than `make` returns now, which then
+            has no effect. With False, `make` is called only for a new journal.
         """
         with ExitStack() as resources:
             storage = resources.enter_context(open_storage(url, write=True))
@@ -134,19 +134,19 @@ class Learner(RecordedArms):
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
         include, at_most, budget, groups : optional
-            What the set has to obey, as in Preselector.select; it is recorded.
+            The rules for the set, as in Preselector.select; they are recorded.
         propensities : bool, default False
             Whether the decision records the probability with which each of its arms was chosen.
         label : str, default ""
             What the round is about, for reports.
         key : str, optional
-            A public id for the decision, such as `make_key` returns, by which `learn` finds it. What is left to chance
-            then depends on it alone.
+            A public id for the decision, such as `make_key` returns, with which `learn` finds it. The decision's random
+            numbers then depend on this id alone.
         request : str, optional
-            What the caller calls this request. The same one again gives the same decision; with other arguments it is
-            a ConflictError.
+            The caller's name for this request. The same request again gives the same decision; with other arguments it
+            is a ConflictError.
         expires : float, optional
-            After how many seconds the decision expires, if its outcome has not been told: see `expire_due`.
+            After how many seconds the decision expires if its outcome has not been reported: see `expire_due`.
         """
         if not isinstance(label, str):
             raise InputError(f"label is {show(label)}; use a string")
@@ -202,8 +202,8 @@ class Learner(RecordedArms):
         Returns
         -------
         bool
-            False if the same outcome was reported before: nothing changes. Another outcome is a ConflictError, and
-            one of a decision that has expired an ExpiredError.
+            False if the same outcome was reported before; nothing changes then. A different outcome is a ConflictError;
+            if the decision has expired, any outcome is an ExpiredError.
         """
         if not (details is None or isinstance(details, Mapping)):
             raise InputError(f"details is {show(details)}; give values by name")
@@ -221,7 +221,7 @@ class Learner(RecordedArms):
         return True
 
     def note(self, entry: Entry | int | str, *, details: Mapping[str, Any] | None = None, **outcome: Any) -> None:
-        """Note how a decision ended while not everything about it is known; nothing is learnt before `learn`.
+        """Record what is known so far about how a decision ended; nothing is learnt before `learn`.
 
         If this process dies before that, the next one finds the note: see `find_note`.
 
@@ -250,7 +250,7 @@ class Learner(RecordedArms):
         Returns
         -------
         bool
-            False if it had expired already. If it has an outcome, that is a ConflictError.
+            False if it had expired already. A decision that has an outcome is a ConflictError.
         """
         with self._step():
             found = self.find(entry)
@@ -262,7 +262,7 @@ class Learner(RecordedArms):
         return ending is None
 
     def expire_due(self, now: float | None = None, *, limit: int = 1000) -> list[Entry]:
-        """Let all decisions expire whose time has come, the oldest first, and return them.
+        """Let all decisions expire that are due, the oldest first, and return them.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Learner(RecordedArms):
         return found
 
     def absorb(self, rows: Sequence[Row]) -> list[tuple[Row, str]]:
-        """Take in rows that other processes submitted to a shared storage, number them, and make that durable.
+        """Number and apply rows that other processes submitted to a shared storage, and make that durable.
 
         Parameters
         ----------
@@ -289,7 +289,8 @@ class Learner(RecordedArms):
         Returns
         -------
         list of pairs of Row and str
-            The rows that were refused, and are removed, with the reason: an arm of this name has joined already, say.
+            The rows that were refused and removed, with the reason, such as that an arm of this name has joined
+            already.
         """
         storage, refused = self.journal.storage, []
         assert isinstance(storage, SharedStorage)
@@ -309,7 +310,7 @@ class Learner(RecordedArms):
         difference = compare_beginnings(self.journal.about.genesis, self._fold.preselector, made)
         if difference:
             warnings.warn(
-                f"{self.journal.source} was begun with something else, which counts: {difference}; "
+                f"{self.journal.source} was begun with something else and continues with it: {difference}; "
                 "change arms with add, change and remove, or use another journal",
                 stacklevel=3,
             )
@@ -353,7 +354,7 @@ class Learner(RecordedArms):
                 yield found
 
     def _locate(self, row: Row) -> Record:
-        """Return a row that waits, with the number of the decision that it ends."""
+        """Return a waiting row, completed by the number of the decision that it ends."""
         if row.kind not in (Told.kind, Expired.kind):
             return Record(row)
         found = self.find(row.key or "")
@@ -363,7 +364,7 @@ class Learner(RecordedArms):
 
 
 def make_key() -> str:
-    """Return a public id for a decision: 26 characters, at random, that nobody can guess."""
+    """Return a public id for a decision: 26 random characters that nobody can guess."""
     return base64.b32encode(secrets.token_bytes(16))[:26].decode().lower()
 
 
@@ -372,7 +373,7 @@ def _find_end(seconds: float | None) -> float | None:
 
 
 def _repeat(known: Record, context: Values | None, k: int | None, **given: Any) -> Entry:
-    """Return the decision that a request got before; raise a ConflictError if it asked for something else."""
+    """Return the decision that a request got before; raise a ConflictError if its arguments were different."""
     event = known.event
     assert isinstance(event, Decided)
     try:

@@ -1,7 +1,7 @@
 """The lock of an SQLite file: one process writes, and others get an error that names it.
 
-The lock is a file beside it. It says which process writes and how many events that has acknowledged, so that the next
-one notices if some of them are missing.
+The lock is a file beside it. It says which process writes and how many events that process has acknowledged, so that
+the next one notices if some of them are missing.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ class Lock:
         self.note(self.acknowledged)
 
     def note(self, acknowledged: int) -> None:
-        """Write down how many events are acknowledged; what a killed process wrote is still there."""
+        """Write down how many events are acknowledged, so that the number survives the process."""
         said = f"{os.getpid()}\n{acknowledged}\n".encode()
         os.pwrite(self._descriptor, said, 0)
         os.ftruncate(self._descriptor, len(said))

@@ -2,8 +2,8 @@
 
 Any process submits rows without numbers; they are durable, but not yet part of a journal. One process leads a
 journal: it holds a session lock on a connection of its own, gives rows their numbers, and makes all its writes on that
-connection, so that a process that has lost the lock cannot write. Readers who follow the numbers miss nothing: they are
-given one after another, each transaction after the one before has ended.
+connection, so that a process that has lost the lock cannot write. Readers who follow the numbers miss nothing, because
+numbers become visible in order.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _ROUNDS = f"""
 class PostgresStorage:
     """Journals in a PostgreSQL database, in its schema `preselect`; see `Storage` and `SharedStorage`.
 
-    A connection that breaks is opened again by the next call. Not for connection poolers that lend a session for one
-    transaction only, because locks belong to sessions.
+    A connection that breaks is opened again by the next call. Do not use it through a connection pooler that lends
+    sessions for single transactions, because locks belong to sessions.
 
     Parameters
     ----------
     url : str
         The database: postgresql://user:password@host:port/name.
     write : bool, default False
-        Whether to write. The tables are made if they are not there.
+        Whether to write. Missing tables are created.
     """
 
     def __init__(self, url: str, *, write: bool = False) -> None:
@@ -195,7 +195,7 @@ class PostgresStorage:
         return existing
 
     def pending(self, journal: str, limit: int | None = None) -> list[Row]:
-        """Return the rows that wait for the learner: decisions before their endings, else as they were submitted."""
+        """Return the rows that wait for the learner, in the order of submission, decisions before their endings."""
         return self._rows(f"{_EVENTS} WHERE journal = %s AND number IS NULL ORDER BY id LIMIT %s", journal, limit)
 
     def find_submitted(self, keys: Sequence[str]) -> dict[str, int | None]:
@@ -207,7 +207,7 @@ class PostgresStorage:
         return dict(self._fetch(query, list(keys)))
 
     def number(self, rows: Sequence[Row], refused: Sequence[Row] = ()) -> None:
-        """Give rows that wait the numbers and digests that they have here, and remove those refused: all or nothing.
+        """Store the numbers and digests of waiting rows, and remove the refused ones: all or nothing.
 
         Only the leading process may do this; raises an error if another leads by now.
         """
@@ -215,10 +215,10 @@ class PostgresStorage:
             self._leader.number(rows, refused)
 
     def lead(self, journal: str, *, patience: float | None = None) -> bool:
-        """Try to become, or to remain, the process that writes a journal; whether it is.
+        """Try to become, or to remain, the process that writes a journal; return whether it is.
 
-        With `patience`, in seconds, the server ends the lead if this has not been called, nor anything written, for so
-        long: another process takes over from one that hangs.
+        With `patience`, the server ends the lead if for so many seconds this has not been called and nothing has been
+        written, so that another process can take over from one that hangs.
         """
         self._require()
         with explain_errors(self.source):
@@ -230,7 +230,7 @@ class PostgresStorage:
         self._fetch("SELECT pg_notify('preselect', '')")
 
     def listen(self) -> Listener:
-        """Return what waits for notifications, on a connection of its own, for another thread."""
+        """Return a listener for notifications, with its own connection, for use in another thread."""
         return PostgresListener(self._url, self.source)
 
     # --- the connection -----------------------------------------------------------------------------------------------

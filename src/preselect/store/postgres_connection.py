@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: how they are made, what the tables are, and errors in one sentence."""
+"""Open connections to PostgreSQL, create the tables, and explain errors."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def connect(url: str) -> Connection:
 
 
 def prepare(connection: Connection, source: str, *, write: bool) -> None:
-    """See to it that the tables are there, of a version that is known, and that reading sees one moment."""
+    """Create missing tables, check their version, and let readers see one moment only."""
     if write:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('preselect schema', 0))")
@@ -142,7 +142,7 @@ def _first(cursor: psycopg.Cursor[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 @contextmanager
 def explain_errors(source: str) -> Iterator[None]:
-    """Turn errors of PostgreSQL into one sentence."""
+    """Turn errors of PostgreSQL into errors of one sentence."""
     try:
         yield
     except psycopg.errors.UniqueViolation as error:

@@ -44,7 +44,7 @@ class Leader:
         self._patience: float | None = None
 
     def lead(self, journal: str, patience: float | None) -> bool:
-        """Try to become, or to remain, the process that writes a journal; whether it is."""
+        """Try to become, or to remain, the process that writes a journal; return whether it is."""
         self._patience = patience or self._patience
         connection = self._connect()
         if journal in self._journals:
@@ -65,7 +65,7 @@ class Leader:
             connection.execute(_INSERT, transpose(rows))
 
     def number(self, rows: Sequence[Row], refused: Sequence[Row]) -> None:
-        """Number rows that wait, and remove those refused: all or nothing."""
+        """Number waiting rows, and remove the refused ones: all or nothing."""
         with self._transaction(rows, refused) as connection:
             columns = [[getattr(row, name) for row in rows] for name in ("key", "kind", "number", "decision", "digest")]
             changed = connection.execute(_NUMBER, columns).rowcount if rows else 0
@@ -99,7 +99,7 @@ class Leader:
             yield connection
 
     def close(self) -> None:
-        """Give up all locks, so that others have them when this returns."""
+        """Give up all locks; when this returns, other processes can have them."""
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute("SELECT pg_advisory_unlock_all()")

@@ -1,4 +1,4 @@
-"""Records of a journal: rows with their place in a chain of digests, which shows every change."""
+"""Records of a journal: rows in a chain of digests, which reveals any later change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Record:
     row : Row
         As it is stored.
     event : Event, optional
-        What happened, if that is known; else it is read from the row when it is asked for.
+        What happened. By default it is read from the row when it is needed.
     """
 
     __slots__ = ("_event", "row")
@@ -40,7 +40,7 @@ class Record:
 
     @property
     def number(self) -> int:
-        """Events are numbered from 1 without gaps."""
+        """The number of the event, from 1 without gaps."""
         return self.row.number or 0
 
     @property
@@ -76,7 +76,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a journal begins with.
+    """How a journal begins.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Beginning:
 
 
 def make_digest(previous: bytes, row: Sequence[Any]) -> bytes:
-    """Return the digest of a row, as JSON, together with the digest of the row before it.
+    """Return the SHA-256 of a row, written as JSON, and the digest of the row before it.
 
     The last field of the row, its own digest, may be missing.
     """

@@ -1,4 +1,4 @@
-"""Arms of a learner: they join, change and leave, and it is recorded."""
+"""Add, change and remove arms of a learner, and record it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RecordedArms(RecordedState):
         group: str | None = None,
         price: float | None = None,
     ) -> None:
-        """Let another arm join, as Preselector.add does.
+        """Add an arm, as Preselector.add does.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class RecordedArms(RecordedState):
         group: str | None = MISSING,
         price: float | None = MISSING,
     ) -> None:
-        """Give an arm other features, another group or price, as Preselector.change does.
+        """Change the features, group or price of an arm, as Preselector.change does.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class RecordedArms(RecordedState):
             self._draft(ArmChanged(name, known, group, MISSING if price is MISSING else arms.prices.get(name)))
 
     def remove(self, name: str) -> None:
-        """Let an arm leave, as Preselector.remove does. Outcomes of decisions that wait for it teach nothing.
+        """Remove an arm, as Preselector.remove does. Later outcomes of decisions that chose it teach nothing.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class RecordedArms(RecordedState):
             self._draft(ArmRetired(name))
 
     def add_context(self, feature: str) -> None:
-        """Let contexts have another feature from now on, as Preselector.add_context does.
+        """Add a feature to the context, as Preselector.add_context does.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A state and its journal, kept in step: every change in memory is made durable, or is undone."""
+"""A state and its journal: every change of the state is made durable, or undone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Recovery:
     unfinished : int
         How many decisions have no outcome yet.
     difference : str, optional
-        The first decision that could not be reproduced, and how it differs: on another machine or with another numpy
+        The first decision that could not be reproduced, and how it differs; on another machine or with another numpy
         the last bits may. The recorded decision counts.
     """
 
@@ -72,7 +72,7 @@ class RecordedState:
 
     @property
     def preselector(self) -> Preselector:
-        """The preselector, for reading only: changes made to it directly are not in the journal."""
+        """The preselector, for reading only: direct changes would not be in the journal."""
         if not self._is_closed:
             self._require_fresh()
         return self._fold.preselector
@@ -98,7 +98,7 @@ class RecordedState:
         return self.preselector.scores(context)
 
     def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
-        """What is believed about every arm in a context now, as Preselector.estimates says.
+        """What is believed now about every arm in a context: see Preselector.estimates.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class RecordedState:
     def propensities(
         self, context: Values | None = None, k: int = 1, *, eligible: Names | None = None, draws: int = 1000
     ) -> dict[str, Propensity] | None:
-        """The probability of each arm to be in the set that would be chosen now, as Preselector.propensities says.
+        """The probability that each arm is in the set that would be chosen now: see Preselector.propensities.
 
         Parameters
         ----------
@@ -133,12 +133,12 @@ class RecordedState:
         eligible : iterable of str, optional
             The arms to choose from; all of them by default.
         draws : int, default 1000
-            How many sets to draw where the probabilities are not known.
+            How many sets to draw if the probabilities cannot be computed.
         """
         return self.preselector.propensities(context, k, eligible=eligible, draws=draws)
 
     def find(self, entry: Entry | int | str) -> Entry:
-        """Return a decision as it is in the journal; raise an error if there is none, or if it is of another journal.
+        """Return a decision of the journal; raise an error if there is none, or if it belongs to another journal.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class RecordedState:
         return None if record is None else self.journal.find_ending(record)
 
     def find_note(self, entry: Entry) -> Told | None:
-        """Return what was noted last about how a decision ended, None if nothing was.
+        """Return what `note` recorded last about how a decision ended; None if nothing was.
 
         Parameters
         ----------
@@ -226,7 +226,10 @@ class RecordedState:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
-        """One step: durable when it ends, or with those of its batch; if it fails, the state is restored later."""
+        """Run one step.
+
+        It is durable when it ends, or when its batch ends; if it fails, the state is restored later.
+        """
         self._require_fresh()
         before = self._fold.preselector.version
         try:
@@ -239,11 +242,11 @@ class RecordedState:
             _commit_all((self,))
 
     def _draft(self, event: Event) -> Record:
-        """Record an event that is applied already."""
+        """Record an event that has been applied already."""
         return self.journal.draft(self.journal.encode(event), event)
 
     def _take(self, event: Event, entry: Entry | None = None) -> tuple[Record, InputError | None]:
-        """Record an event and apply it; also return why nothing is learnt from an outcome, if that is so."""
+        """Record an event and apply it; also return why an outcome cannot be learnt from, if that is so."""
         row = self.journal.encode(event)  # first, because JSON may not be able to hold it
         return self._take_row(Record(row, event), entry)
 
@@ -255,7 +258,7 @@ class RecordedState:
         return self.journal.draft(record.row, event), refusal
 
     def _require_fresh(self) -> None:
-        """Restore the state from the journal if a step before was not finished."""
+        """Restore the state from the journal if an earlier step was not finished."""
         if self._is_closed:
             raise JournalError(f"the learner of {self.journal.source} is closed; open the journal again")
         if self._stale:
@@ -276,7 +279,7 @@ class RecordedState:
             self._snapshot_if_possible()
 
     def _snapshot_if_possible(self) -> None:
-        """Keep a snapshot; as it only saves time, a failure is worth a warning, not an error."""
+        """Keep a snapshot. It only saves time, so a failure is logged and not raised."""
         try:
             self.snapshot()
         except JournalError as error:
@@ -286,9 +289,9 @@ class RecordedState:
 
 @contextmanager
 def batch(*learners: RecordedState) -> Iterator[None]:
-    """Make the steps of learners durable at once, when the block ends: all of them or, with an error, none.
+    """Make all steps of learners in the block durable together, when it ends; with an error, none of them.
 
-    What `select` and `learn` return inside counts only once the block has ended without an error.
+    What `select` and `learn` return inside is valid only once the block has ended without an error.
 
     Parameters
     ----------
@@ -325,7 +328,7 @@ def _is_same(one: Entry, other: Entry) -> bool:
 
 
 def _spoil(learners: tuple[RecordedState, ...], error: BaseException) -> None:
-    """Let learners restore themselves before they continue, if they have done something that is not durable."""
+    """Mark learners that have done something not durable, so that they restore their state before they continue."""
     for learner in learners:
         if learner.journal.drafts:
             learner._stale = learner._stale or str(error) or type(error).__name__

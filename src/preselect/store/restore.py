@@ -1,4 +1,4 @@
-"""From a journal to its state: the newest snapshot that can be read, and the events after it."""
+"""Restore the state of a journal from the newest readable snapshot and the events after it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Restoration:
-    """The state of a journal, and how it came about.
+    """The state of a journal, and how it was restored.
 
     Parameters
     ----------
     fold : Fold
-        The state, with all events taken in.
+        The state after all events.
     kept : int
         The number of the event after which the snapshot was kept; 0 if there is none.
     size : int
@@ -41,14 +41,14 @@ class Restoration:
 
 
 def restore(journal: Journal, *, repeat: bool = False) -> Restoration:
-    """Return the state after the last event. Each event that is replayed has to follow the one before.
+    """Return the state after the last event; raise a JournalError if a replayed event does not follow the one before.
 
     Parameters
     ----------
     journal : Journal
         A journal, open for reading or writing.
     repeat : bool, default False
-        Whether to make the decisions again that are replayed, and compare.
+        Whether to make the replayed decisions again, and compare.
     """
     fold, size = _find_newest(journal)
     kept = fold.number
@@ -63,7 +63,7 @@ def restore(journal: Journal, *, repeat: bool = False) -> Restoration:
 
 
 def read_preselector(url: str | PathLike[str], name: str = MAIN) -> Preselector:
-    """Return what a journal has taught up to now, without becoming its writer.
+    """Return the present state of a journal without becoming its writer.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Past rounds as a journal has them: the read model from which summaries, reports and pages take their numbers.
+"""Read past rounds from a journal: the source of all numbers in summaries, reports and pages.
 
 A round is a decision with its outcome, if there is one yet. An arm is *played* in a round if it was chosen, whatever
 the outcome, or if it competed without being chosen; it *wins* if it is the winner or the first of a ranking, alone or
-tied. What is special about races is in `preselect.race.summary`.
+tied. What applies to races only is in `preselect.race.summary`.
 """
 
 import gc
@@ -35,10 +35,10 @@ class Round:
     chosen : tuple of str
         The arms that were chosen.
     utilities : tuple of float
-        Their estimated log-utilities at that moment, without what the policy added to explore.
+        Their estimated log-utilities at that moment, without the bonus for exploration.
     kind : str or None, default None
-        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; "expired" if none came in time; None as
-        long as it waits.
+        Kind of the outcome: "winner", "ranking", "no-winner" or "void"; "expired" if none came in time; None if none
+        has come yet.
     names : tuple of str, or of tuples of str, default ()
         The winner, or the ranking, best first; arms that are tied in a tuple.
     after : float or None, default None
@@ -68,7 +68,7 @@ class Round:
 
     @classmethod
     def of(cls, decision: Record, ending: Record | None = None) -> Self:
-        """Make a round from a decision and what ended it, if anything has.
+        """Make a round from a decision and the event that ended it, if any.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class RoundCounts:
     Parameters
     ----------
     plays : Counter of str
-        By arm: the rounds in which it was chosen, or competed all the same.
+        By arm: the rounds in which it was chosen, or competed without being chosen.
     wins : Counter of str
         By arm: the rounds that it won, or whose ranking it leads, alone or tied.
     outcomes : Counter of str
@@ -169,7 +169,7 @@ def pair_rounds(journal: Journal, after: int = 0) -> Iterator[tuple[Round, Decid
 
 
 def read_counts(journal: Journal) -> RoundCounts:
-    """Count the rounds of a journal: faster than to read them.
+    """Count the rounds of a journal, which is faster than reading them.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def read_counts(journal: Journal) -> RoundCounts:
 
 
 def read_names(record: Record) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
-    """Return what is counted of an event, as `peek_names` does, without reading the rest if that is possible.
+    """Return what `peek_names` returns, and read the whole event only if that is necessary.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _flatten(names: Iterable[Place]) -> list[str]:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Keep the garbage collector from going through very many objects again and again while they are made."""
+    """Pause the garbage collector, which would go through very many new objects again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:

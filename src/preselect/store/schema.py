@@ -1,4 +1,4 @@
-"""The tables of an SQLite file with journals: how they are made, recognised, and made from those of format 1."""
+"""The tables of an SQLite file with journals: create them, recognise them, and upgrade them from format 1."""
 
 import sqlite3
 from pathlib import Path
@@ -105,7 +105,7 @@ _VIEWS = (
 
 
 def find_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of the tables; 0 if the file is empty, and anything but journals is an error."""
+    """Return the version of the tables, 0 if the file is empty; raise a JournalError if it does not hold journals."""
     application, version, tables = (
         int(connection.execute(query).fetchone()[0])
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
@@ -118,7 +118,7 @@ def find_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def make_tables(connection: sqlite3.Connection, version: int) -> None:
-    """Make the tables, or those of format 1 into the present ones, within the caller's transaction."""
+    """Create the tables, or upgrade those of format 1, within the caller's transaction."""
     old = ("events", "snapshots") if version == 1 else ()
     for table in old:
         connection.execute(f"ALTER TABLE {table} RENAME TO {table}_1")

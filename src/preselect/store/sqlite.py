@@ -1,7 +1,7 @@
 """Journals in an SQLite file: one process writes it, protected by a lock, and any number of processes read it.
 
-Commits are on disk when they return (WAL, synchronous=FULL). Events of a young file are moved early from the log
-(`-wal`) to the file itself, and a log that is missing is noticed.
+Commits are on disk when they return (WAL, synchronous=FULL). In a young file, events are moved early from the log
+(`-wal`) to the file itself. A log that is missing is noticed.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class SQLiteStorage:
             )
 
     def _sign_off(self) -> None:
-        """Say that the file is complete."""
+        """Mark the file as complete."""
         is_ours, self._is_ours = self._is_ours, False
         with suppress(sqlite3.Error, JournalError):
             self._connection.execute("UPDATE writer SET is_open = 0")
@@ -290,7 +290,7 @@ class SQLiteStorage:
 
     @contextmanager
     def _explain(self) -> Iterator[None]:
-        """Turn errors of SQLite and of the system into one sentence."""
+        """Turn errors of SQLite and of the system into errors of one sentence."""
         try:
             yield
         except sqlite3.IntegrityError as error:
@@ -352,7 +352,7 @@ def _freeze(path: Path, resources: ExitStack) -> sqlite3.Connection:
 
 
 def _require_nothing_pending(path: Path) -> None:
-    """In a folder that cannot be written only the main file can be read, so it must be complete."""
+    """Raise a JournalError unless the main file is complete: in a read-only folder nothing else can be read."""
     pending = Path(f"{path}-wal")
     if pending.exists() and pending.stat().st_size:
         raise JournalError(

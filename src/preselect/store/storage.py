@@ -1,9 +1,9 @@
-"""Where journals are kept: the protocol that SQLite and PostgreSQL follow, and `open_storage`, which takes a URL.
+"""Storages of journals: the protocol that SQLite and PostgreSQL implement, and `open_storage`, which takes a URL.
 
-A storage holds any number of journals by name. It keeps rows and interprets none of them: events, numbers and the chain
-of digests are above it (`preselect.store.journal`). What it does see to, whatever callers do: rows are never changed,
-those of a journal are numbered from 1 without gaps, a decision has one ending at most (an outcome, or that it
-expired), keys of decisions are unique in the storage, and requests in their journal.
+A storage holds any number of journals by name. It keeps rows without interpreting them; events, numbers and the chain
+of digests belong to `preselect.store.journal`. Whatever callers do, a storage ensures that rows are never changed, that
+those of a journal are numbered from 1 without gaps, that a decision has at most one ending (an outcome, or that it
+expired), and that keys of decisions are unique in the storage and requests unique in their journal.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Row(NamedTuple):
     kind : str
         "arm", "change", "retire", "context", "decision", "outcome" or "expired".
     decision : int or None
-        Of an outcome or an expiry: the number of the decision that it ends. None while it waits for the learner.
+        The number of the decision that this row ends, if it does. None while it waits for the learner.
     key : str or None
-        The public id of the decision: its own, or of the one that it ends. None in format 1, and in races.
+        The public id of this decision, or of the one that this row ends. None in format 1, and in races.
     request : str or None
-        Of a decision: what the caller calls the request.
+        The caller's name for the request, if this is a decision.
     text : str
         What happened, as JSON in ASCII.
     block : bytes or None
-        Of a decision: its numbers.
+        The numbers of a decision, as bytes.
     digest : bytes or None
-        SHA-256 of this row and of the digest before; None while it waits for the learner.
+        SHA-256 of this row and of the previous row's digest; None while it waits for the learner.
     """
 
     journal: str
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a journal begins with, as it is stored.
+    """The beginning of a journal, as it is stored.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ class Snapshot(NamedTuple):
 
 
 class Storage(Protocol):
-    """Journals by name. For one thread at a time; all errors are of `preselect.errors`.
+    """Journals by name. Only one thread at a time may use a storage; all errors are those of `preselect.errors`.
 
-    A storage that was opened for reading refuses what writes, and sees all journals as they are at one moment: that of
-    its opening. Rows come out of iterators while they are read, so finish or close one before the storage is closed.
+    A storage that was opened for reading refuses to write, and shows all journals as they were when it was opened.
+    Iterators read rows as they go, so finish or close them before closing the storage.
     """
 
     source: str  # for messages: the path, or the URL without its password
@@ -122,8 +122,8 @@ class Storage(Protocol):
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, of any journals, each with its number and digest: all of them or, with an error, none.
 
-        They are durable when this returns. A second ending, key or request is a ConflictError. Without rows, something
-        is written that changes nothing: an error if the storage cannot be written, as with a full disk.
+        They are durable when this returns. A second ending, key or request is a ConflictError. Without rows, it writes
+        something that changes nothing, to find out whether the storage can be written.
         """
 
     def read(self, journal: str, after: int = 0, limit: int | None = None) -> Iterator[Row]:
@@ -192,7 +192,7 @@ class Rejection(NamedTuple):
 
 @runtime_checkable
 class SharedStorage(Storage, Protocol):
-    """A storage that several processes write: they submit rows, and one learner for each journal numbers them."""
+    """A storage that several processes write: all of them submit rows, and one learner per journal numbers the rows."""
 
     def submit(self, rows: Sequence[Row]) -> list[Rejection]:
         """Insert rows without numbers, durably; reject those whose request or ending exists already.
@@ -201,7 +201,7 @@ class SharedStorage(Storage, Protocol):
         """
 
     def pending(self, journal: str, limit: int | None = None) -> list[Row]:
-        """Return the rows that wait for the learner: decisions before their endings, else as they were submitted."""
+        """Return the rows that wait for the learner, in the order of submission, decisions before their endings."""
 
     def find_submitted(self, keys: Sequence[str]) -> dict[str, int | None]:
         """Return the numbers of rows that were submitted with these keys; None for those that wait.
@@ -210,23 +210,23 @@ class SharedStorage(Storage, Protocol):
         """
 
     def number(self, rows: Sequence[Row], refused: Sequence[Row] = ()) -> None:
-        """Give rows that wait the numbers and digests that they have here, and remove those refused: all or nothing.
+        """Store the numbers and digests of waiting rows, and remove the refused ones: all or nothing.
 
         Only the leading process may do this; raises an error if another leads by now.
         """
 
     def lead(self, journal: str, *, patience: float | None = None) -> bool:
-        """Try to become, or to remain, the process that writes a journal; whether it is.
+        """Try to become, or to remain, the process that writes a journal; return whether it is.
 
-        With `patience`, in seconds, the server ends the lead if this has not been called, nor anything written, for so
-        long: another process takes over from one that hangs.
+        With `patience`, the server ends the lead if for so many seconds this has not been called and nothing has been
+        written, so that another process can take over from one that hangs.
         """
 
     def notify(self) -> None:
         """Wake up all listeners, after something was submitted or numbered."""
 
     def listen(self) -> Listener:
-        """Return what waits for notifications, in another thread."""
+        """Return a listener for notifications, for use in another thread."""
 
 
 class Listener(Protocol):
@@ -240,7 +240,7 @@ class Listener(Protocol):
 
 
 def open_storage(url: str | os.PathLike[str], *, write: bool = False) -> Storage:
-    """Open a storage for reading, or for writing, and then it is created if it does not exist.
+    """Open a storage for reading or writing; with `write`, one that does not exist is created.
 
     Parameters
     ----------

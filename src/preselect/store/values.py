@@ -1,4 +1,4 @@
-"""Values in the journal: strict JSON, which any program can read, without loss."""
+"""Write values of a journal as strict JSON, which any program can read, without loss."""
 
 import json
 import math
@@ -31,7 +31,7 @@ def decode(text: str) -> Any:
 
 
 def simplify(value: Any, argument: str) -> Any:
-    """Return a value as JSON holds it; if it cannot, raise an InputError that names the argument."""
+    """Return a value in the form that JSON can hold; raise an InputError that names the argument if there is none."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -46,7 +46,7 @@ def simplify(value: Any, argument: str) -> Any:
 
 
 def _escape(found: dict[str, Any]) -> dict[str, Any]:
-    """Mark a mapping that would come back as a number, or without its mark, by one more $."""
+    """Add a $ to the name in a mapping that `decode` would otherwise take for a number."""
     name = next(iter(found)) if len(found) == 1 else ""
     return {f"${name}": found[name]} if _is_mark(name) else found
 

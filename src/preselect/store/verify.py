@@ -43,7 +43,7 @@ class Verification:
     expired : int, default 0
         How many events said that a decision expired.
     earlier : int, default 0
-        How many decisions were chosen with an earlier state, by a process that was behind; they are not repeated.
+        How many decisions were made with an older state, by a process that was behind; they are not repeated.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Verification:
 def verify(
     url: str | os.PathLike[str], name: str = MAIN, *, report: Callable[[int, int], object] | None = None
 ) -> Verification:
-    """Replay a journal from its beginning and compare; it may be in use at the same time.
+    """Replay a journal from its beginning and compare decisions and snapshots; another process may be writing it.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _is_equal(then: NDArray[Any], now: NDArray[Any] | None) -> bool:
 
 
 def _compare_versions(then: dict[str, str]) -> str:
-    """Say which software or machine is different, because that may change the last bits of numbers."""
+    """Describe differences of software and machine, because those may change the last bits of numbers."""
     now = journal.list_versions()
     changed = [
         f"{name} was {then.get(name)} and is {version}" for name, version in now.items() if version != then.get(name)

@@ -1,4 +1,4 @@
-"""All processes of a race: how those of the racers start, which racer each belongs to, how they exit and are killed."""
+"""All processes of a race: start them, tell which racer each belongs to, notice exits, and kill them."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def _kill_everything() -> None:
 
 
 def _kill(target: int) -> None:
-    """Kill a process, or a group if negative; the caller detects survivors."""
+    """Kill a process, or a group if `target` is negative; the caller detects survivors."""
     try:
         os.kill(target, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -1,7 +1,7 @@
-"""The files of a race, in a folder in which racers may remove, replace or prepare whatever they like.
+"""The files of a race, safe from racers, which can remove or replace anything in their folder.
 
-So what programs print goes into files that have no name, through descriptors that are open before any racer starts.
-A program that needs a name gets a copy, and what it says counts only if the copy is still there.
+What programs print goes into files without a name, through descriptors that are open before any racer starts. A
+verifier needs a name and gets a copy, and its verdict counts only if the copy is still there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Output:
     """What a program prints: a file without a name, open for the program to write and for others to read.
 
-    The descriptors do not share anything but the file, since a program can change how its own one works.
+    Both descriptors share only the file, because a program can change the mode of its own descriptor.
     """
 
     def __init__(self, writing: int, reading: int) -> None:
@@ -49,7 +49,7 @@ class Output:
         return b"".join(parts)
 
     def close_writing(self) -> None:
-        """Leave the writing to the program."""
+        """Close the descriptor for writing; the program has its own."""
         os.close(self.writing)
         self.writing = -1
 
@@ -76,7 +76,7 @@ class Copy:
 
     @property
     def is_there(self) -> bool:
-        """Whether its path is still that of this very file."""
+        """Whether its path still leads to this file."""
         try:
             return os.path.samestat(os.lstat(self.path), os.fstat(self.file))
         except OSError:
@@ -100,7 +100,7 @@ def _create(folder: str, ending: str = "") -> tuple[int, str]:
 
 
 def _remove(path: str) -> None:
-    """Remove a file, unless somebody was faster."""
+    """Remove a file, if it is still there."""
     try:
         os.unlink(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Labels by which the processes of a race are known: marks in their environment, and a limit that nobody uses.
+"""Labels that show which race a process belongs to: a mark in its environment, and a resource limit nobody uses.
 
 A process can replace its environment. It cannot get rid of its limits: children inherit them, and without privileges
 the hard ones can only be lowered. Linux no longer enforces the limit on file locks, so its value serves as a label.
@@ -31,13 +31,13 @@ class Labels:
         return {_MARK: f"{self.token}.{number}"}
 
     def limit_this_process(self, number: int) -> None:
-        """Label this process and its future descendants; in a race within a race they keep the label of the outer."""
+        """Label this process and its future descendants; in a race within a race they keep the outer race's label."""
         if resource.getrlimit(_FILE_LOCKS)[1] == resource.RLIM_INFINITY:
             label = self.base + number % _NUMBERS
             resource.setrlimit(_FILE_LOCKS, (label, label))
 
     def read_number(self, pid: int) -> int | None:
-        """Read to which racer a process belongs; None if it is gone or does not say so."""
+        """Return the number of the racer to which a process belongs; None if it is gone or has no label."""
         limit = self._read_limit(pid)
         if limit is not None:
             return VERIFIER if limit == _NUMBERS - 1 else limit

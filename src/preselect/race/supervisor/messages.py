@@ -90,12 +90,12 @@ class Connection:
             raise ClientGoneError from None
 
     def receive(self) -> list[Any]:
-        """Read the orders that the client has sent so far; blocks if that is nothing."""
+        """Read the orders that the client has sent so far; wait for one if there are none."""
         return self.receiver.receive(read_input())
 
 
 def read_input() -> bytes:
-    """Read what is on standard input; blocks if that is nothing."""
+    """Read what is on standard input; wait if there is nothing."""
     data = os.read(0, 65536)
     if not data:
         raise ClientGoneError

@@ -53,8 +53,8 @@ def find_descendants() -> dict[int, Process]:
 def hold_more_than(processes: dict[int, Process], size: float) -> bool:
     """Whether processes together hold more than `size` bytes of memory; pages that they share count once.
 
-    Resident pages are known already, and count what is shared several times. Only if they are too many is it worth the
-    time to read how much of them is whose.
+    Resident pages are known already, but count shared memory several times. Only if they are too many is it worth the
+    time to read the exact shares.
     """
     resident = sum(process[3] for process in processes.values()) * resource.getpagesize()
     return resident > size and sum(_read_share(pid, process) for pid, process in processes.items()) > size

@@ -356,7 +356,7 @@ def _make_runs(specification: dict[str, Any]) -> list[_Run]:
 
 
 def _pick_first(answered: Sequence[_Run]) -> tuple[_Run, bool]:
-    """Pick the run that answered first, and say whether others tied with it.
+    """Return the run that answered first, and whether others tied with it.
 
     Runs that answered within _TIE_SECONDS of the earliest compete: less CPU time wins, then the lower lot.
     """

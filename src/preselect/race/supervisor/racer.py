@@ -1,4 +1,4 @@
-"""What a race is given, racers, limits and a level of containment, and how each racer can end.
+"""The input of a race (racers, limits, a level of containment), and the ways in which a racer can end.
 
 The client and the supervisor share these classes. A message carries a racer or limits as the dictionary of attributes.
 """

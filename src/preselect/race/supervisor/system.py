@@ -30,7 +30,7 @@ def hide() -> None:
 
 
 def give_up_privileges() -> None:
-    """Never gain privileges by a setuid program, and as root do without the one to look into other processes."""
+    """Never gain privileges from setuid programs, and, as root, drop the privilege to look into other processes."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(_CAP_SYS_PTRACE), 0, 0, 0)  # only root has it, and may drop it
 
@@ -43,7 +43,7 @@ def reset_signals() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Make this process die when its parent, a process of the same namespace, does; now if that is dead already."""
+    """Make this process die with its parent, which is in the same namespace; at once if the parent is dead already."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
