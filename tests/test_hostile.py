@@ -59,7 +59,7 @@ PUBLIC = {
     for each in (Preselector, NamedDecision, Decision, Rules, Scaling, Winner, Ranking, NoWinner, Void)
 } | registry.POLICIES
 BY_THE_PACKAGE = {  # methods that are given only what the package made
-    *("adopt", "check", "explores_with", "from_record", "split", "transform", "unsee", "widen_blocks"),
+    *("adopt", "check", "explores_with", "from_record", "split", "transform", "forget_seen", "widen_blocks"),
 }
 
 

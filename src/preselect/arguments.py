@@ -210,7 +210,7 @@ def show(value: Any) -> str:
         return bits or f"a {type(value).__name__} that cannot be shown"
 
 
-def warn_about_one() -> None:
+def warn_about_single_arm() -> None:
     """Warn the caller's caller: a set of one arm without an outside option teaches nothing."""
     warnings.warn(
         "the winner of a set of one teaches nothing; choose k=2 or more, with a budget that allows it, "

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from preselect.arguments import boolean, distinct_names, one_of, show, warn_about_one
+from preselect.arguments import boolean, distinct_names, one_of, show, warn_about_single_arm
 from preselect.context import Floats
 from preselect.decision import Decision
 from preselect.errors import InputError
@@ -103,7 +103,7 @@ class Preselector(NamedArms, ReadableState):
         self._joint = JointFeatures(len(self.features), len(self.context), capacity)
         make, parameters = registry.parse(policy)
         if boolean(nobody_may_win, "nobody_may_win"):
-            parameters = registry.let_nobody_win(make, parameters, self.identity)
+            parameters = registry.turn_on_outside(make, parameters, self.identity)
         self.covariance = None if covariance is None else one_of(covariance, "covariance", ("full", "blocks"))
         self.policy = capacities.make(make, {"seed": seed, **parameters}, self._joint, self.covariance)
         for name, features in features_of.items():
@@ -213,7 +213,7 @@ class Preselector(NamedArms, ReadableState):
         )
         if len(decision.names) == 1 and not (self.policy.outside or self._has_warned):
             self._has_warned = True
-            warn_about_one()
+            warn_about_single_arm()
         self.record(decision)
         return decision
 

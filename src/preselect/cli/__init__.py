@@ -1,4 +1,4 @@
-"""The command `preselect`: one module per subcommand, which parses, calls and prints."""
+"""The command `preselect`: one module per subcommand, which parses arguments, calls the library and prints."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`preselect compile`: everything compiled ahead, for containers and continuous integration."""
+"""`preselect compile`: compile everything ahead of time, for containers and continuous integration."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ main()
 
 @contextmanager
 def show_dashboard(journal: Path, wanted: bool) -> Iterator[None]:
-    """Show a journal at an address that is printed, for as long as the block takes."""
+    """Serve a dashboard of a journal while the block runs, and print its address."""
     if not wanted:
         yield
         return

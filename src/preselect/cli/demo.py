@@ -1,4 +1,4 @@
-"""`preselect demo`: a page on which you are the one who picks."""
+"""`preselect demo`: a web page on which you pick posters, and the service learns your taste."""
 
 import sys
 import threading

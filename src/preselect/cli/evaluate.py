@@ -1,4 +1,4 @@
-"""`preselect evaluate`: what would other policies have won on these logs?"""
+"""`preselect evaluate`: estimate what other policies would have won on logs."""
 
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from preselect.reports.html import is_page
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.5,
     show_default=True,
-    help="Share of rounds, from the first on, to learn from; policies are evaluated on the others.",
+    help="Share of rounds, from the beginning, to learn from; policies are evaluated on the others.",
 )
 @click.option(
     "--identity/--no-identity", default=True, show_default=True, help="Whether arms have weights of their own."

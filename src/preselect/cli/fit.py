@@ -25,7 +25,9 @@ from preselect.reports.html import is_page
     "--identity/--no-identity", default=True, show_default=True, help="Whether arms have weights of their own."
 )
 @click.option(
-    "--nobody-may-win", is_flag=True, help="Rounds without a winner were won by nobody. Else they are left out."
+    "--nobody-may-win",
+    is_flag=True,
+    help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
 @click.option("--state", type=click.Path(path_type=Path), help="Save the fitted preselector to this file.")
 @click.option(

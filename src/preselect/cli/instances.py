@@ -1,4 +1,4 @@
-"""The files that a command works on: named, in folders, listed on standard input, or appearing in a watched folder."""
+"""Find the files to work on: given by name, in folders, on standard input, or new in a watched folder."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ def make_printable(path: Path) -> str:
 
 
 def make_visible(text: str) -> str:
-    r"""Return text whose control characters are visible, so that it cannot steer a terminal or begin a line.
+    r"""Return text with visible control characters, so that it cannot control the terminal or begin a new line.
 
     >>> make_visible("a\x1b[2J\ns SATISFIABLE")
     'a\\x1b[2J\\ns SATISFIABLE'
@@ -32,7 +32,7 @@ def make_visible(text: str) -> str:
 
 
 def require_apart(output: Path | None, inbox: Path | None, instances: Iterable[Path]) -> None:
-    """Require that outputs do not become instances of the next run."""
+    """Raise an InputError if outputs would become instances of the next run."""
     folders = [path for path in (*instances, inbox) if path is not None and path.is_dir()]
     if output is not None and any(os.path.realpath(output) == os.path.realpath(folder) for folder in folders):
         raise InputError(f"{output} is also the folder of instances; name another folder for --output")

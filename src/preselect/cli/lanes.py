@@ -1,4 +1,4 @@
-"""Work on several items at once: each lane is a thread that works on one item after the other."""
+"""Work on several items at once, in threads called lanes, each of which takes one item after the other."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -14,13 +14,13 @@ _TICK_SECONDS = 0.25
 def work_in_lanes(items: Iterable[T], work: Callable[[T], object], lanes: int, stop: Callable[[], object]) -> None:
     """Call `work` with each item, at most `lanes` of them at a time; with one lane, in this thread.
 
-    If a call fails, or on Ctrl-C, no further item is taken and `stop` is called, which has to end the calls that are
-    going on. The error is raised when they have ended.
+    If a call fails, or on Ctrl-C, no further item is taken and `stop` is called, which has to end the running calls.
+    The error is raised when they have ended.
 
     Parameters
     ----------
     items : iterable
-        What to work on; an item is taken when a lane is free, and to wait for it may take long.
+        What to work on. An item is taken when a lane is free; the iterable may take long to yield it.
     work : callable
         Called with an item.
     lanes : int

@@ -49,7 +49,7 @@ _EXTRAS = {
 
 @contextmanager
 def _explain_errors() -> Iterator[None]:
-    """Turn expected errors into a sentence, also when output cannot be written."""
+    """Turn expected errors, and failures to write output, into a sentence."""
     try:
         with ExitStack() as stack:
             stack.callback(_flush)

@@ -1,4 +1,4 @@
-"""The progress of a command on standard error: a bar on a terminal, a line for every tenth in a log.
+"""Show the progress of a command on standard error: a bar on a terminal, otherwise a line for every tenth.
 
 Work that takes no longer than `_PATIENCE` seconds writes no lines.
 """
@@ -25,7 +25,7 @@ class Bar:
         self._task, self._began = progress.add_task("", total=total), monotonic()
 
     def restart(self, done: int, total: int) -> None:
-        """Say how many items were done before the work began; they do not count for the time that is left."""
+        """Say how many items were done before the work began; the estimate of the remaining time ignores them."""
         self._done, self._total = done, total
         self._progress.reset(self._task, completed=done, total=total)
 

@@ -65,7 +65,7 @@ def race() -> None:
     type=click.Choice(["sat", "program"]),
     default="sat",
     show_default=True,
-    help="SAT solvers, or other programs: compressors, as an example.",
+    help="SAT solvers; or other programs, with compressors as an example.",
 )
 @click.option("--k", type=click.IntRange(1), help="Arms per race.  [default: 2]")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a race.")
@@ -88,8 +88,8 @@ def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
 def check(pool_file: Path, instance: Path | None, style: str) -> None:
     """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is.
 
-    How long each one took is remembered, so that races leave out those that take longer to start than others to answer.
-    Pools that are not of SAT solvers need --instance; give it something that is easy for all arms.
+    How long each arm took is remembered, so that races leave out arms that take longer to start than others to answer.
+    For programs other than SAT solvers give an --instance that is easy for all arms.
     """
     pool = read_pool(pool_file)
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
@@ -154,12 +154,12 @@ def run(
     earlier run wrote is replaced or removed. Any other file stays as it is: if one is in the way, nothing is raced.
     (The folder's file .preselect-outputs lists what was written there, with checksums.)
 
-    With --at-once, results are printed as they come, each whole; an instance that cannot be raced stops no other. With
-    --cluster, all files that a race needs must have the same paths on the workers.
+    With --at-once, each result is printed when its race has ended; an instance that cannot be raced does not stop the
+    others. With --cluster, all files that a race needs must have the same paths on the workers.
 
     The exit code is 1 if a file could not be raced. Otherwise it is 0 if there is an answer for every file, and 3 if
-    not. A pool of SAT solvers exits as they do for a single file: 10 satisfiable, 20 unsatisfiable, 0 unknown; and with 0
-    for several.
+    not. With SAT solvers and a single file it is the one that solvers use: 10 satisfiable, 20 unsatisfiable, 0 unknown;
+    with several files it is 0.
     """
     if not instances and inbox is None:
         raise click.UsageError("name instances to race on, or a folder with --watch")
@@ -288,7 +288,7 @@ def _race_one(session: RaceSession, batch: _Batch, log: _Log, live: LiveStanding
 
 @contextmanager
 def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator[None]:
-    """On Ctrl-C, say that nothing is lost and how to continue, and summarise the races so far."""
+    """On Ctrl-C, print that nothing is lost and how to continue, and a summary of the races so far."""
     try:
         yield
     except KeyboardInterrupt:
@@ -354,7 +354,7 @@ def _write_answer(result: RaceResult, batch: _Batch) -> None:
 
 
 def _answer(result: RaceResult) -> bytes:
-    """What the winning SAT solver printed, or what its exit code means, or that the answer is unknown."""
+    """Return what the winning SAT solver printed, or what its exit code means, or that the answer is unknown."""
     if result.winner is not None and (result.output or result.answer is None):
         return result.output
     return f"s {result.answer or 'UNKNOWN'}\n".encode()

@@ -1,4 +1,4 @@
-"""The summary of a run of races, as the journal has them, on standard error."""
+"""Print a summary of races, read from the journal, to standard error."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def summarise(summary: RaceSummary) -> str:
 
 def _describe_after_races(found: AfterRaceTotals) -> str:
     return (
-        f"after-races: {count(found.arms, 'run')} after {count(found.races, 'race')}, {found.used:.2f} s of cores, "
+        f"after-races: {count(found.arms, 'run')} after {count(found.races, 'race')}, {found.used:.2f} s of core time, "
         f"{found.share:.2f} times what the races took; in {found.faster} an arm that was not chosen was faster"
     )
 

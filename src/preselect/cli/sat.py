@@ -1,4 +1,4 @@
-"""`preselect sat`: formulas, their features, SAPS on them, and tables of its run times."""
+"""`preselect sat`: generate formulas, compute their features, solve them with SAPS, and measure its run times."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ _SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=T
 
 
 def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, int]]:
-    """A callback for an option that takes an integer, or two as in FROM:TO, all between `least` and `most`."""
+    """Return a callback for an option with an integer, or two as in FROM:TO, all between `least` and `most`."""
 
     def parse(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, int]:
         first, _, last = text.partition(":")

@@ -1,4 +1,4 @@
-"""`preselect serve`: the service, and keys for it."""
+"""`preselect serve`: run the service, and make keys for it."""
 
 import ipaddress
 import re
@@ -60,7 +60,8 @@ def serve(context: click.Context, /, **options: Any) -> None:
     preselect serve --keys preselect.keys --host 0.0.0.0
     preselect serve --journal pool.journal          show races, or another service's journal, read-only
 
-    An answer means that what it says is on disk. Stop it with Ctrl-C or SIGTERM: what was accepted is answered first.
+    When a request is answered, its result is on disk. Stop with Ctrl-C or SIGTERM: accepted requests are answered
+    first.
     """
     if context.invoked_subcommand is None:
         _serve(**options)

@@ -18,7 +18,7 @@ from preselect.race.supervision import Watch
 
 
 class LiveStandings:
-    """Shows the races that are running, on a terminal; elsewhere nothing. For several threads.
+    """Shows the running races on a terminal, and nothing elsewhere. Several threads may use it.
 
     Use `watch` for each race, and print inside `printing`, which hides the table meanwhile and lets one thread print at
     a time.

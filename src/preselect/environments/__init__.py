@@ -1,4 +1,4 @@
-"""Where rounds come from: simulations, and replays of measured data."""
+"""Environments, where rounds come from: simulations, and replays of measured data."""
 
 from preselect.environments.aslib import Scenario, par10
 from preselect.environments.baselines import FixedSet, best_fixed_set, regret_baselines, single_best, virtual_best

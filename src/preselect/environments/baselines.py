@@ -1,6 +1,6 @@
-"""Baselines: what choices that learn nothing cost, given the costs of all runs.
+"""Baselines: the costs of choices that learn nothing, given the costs of all runs.
 
-Costs are an array of instances x arms, and the cost of a set of arms on an instance is that of its cheapest arm.
+Costs are an array of instances x arms. A set of arms costs as much on an instance as its cheapest arm.
 """
 
 import math
@@ -166,7 +166,7 @@ def _exchange(costs: Floats, chosen: list[int]) -> tuple[int, ...]:
 
 
 def _cheapest_addition(costs: Floats, chosen: list[int], excluded: list[int]) -> tuple[float, int]:
-    """The least mean cost of `chosen` with one arm more that is not excluded, and that arm."""
+    """The least mean cost of `chosen` and one more arm that is not excluded, and that arm."""
     means = np.minimum(costs[chosen].min(axis=0, initial=np.inf), costs).mean(axis=1)
     means[excluded] = np.inf
     return float(means.min()), int(means.argmin())

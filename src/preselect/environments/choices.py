@@ -1,4 +1,4 @@
-"""Rounds replayed from a table of choices: of the k arms that are shown, the one that was ranked best wins."""
+"""Replay rounds of a table of choices: of the k arms that are shown, the one that was ranked best wins."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _list_shown(logs: Logs, t: int) -> Integers:
 
 
 def _cost_rows(logs: Logs) -> dict[str, Floats]:
-    """Return what the arm of each row would add to each measure if it were the only one shown."""
+    """Return the cost of each row, by measure: what a round would add if only this arm were shown."""
     better = np.zeros(len(logs.arm))
     for t in range(len(logs)):
         rows = _list_shown(logs, t)

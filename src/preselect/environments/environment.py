@@ -1,4 +1,4 @@
-"""What a simulation, a replay or any other source of rounds has to offer."""
+"""`Environment`: what a simulation, a replay or any other source of rounds has to provide."""
 
 from typing import Protocol
 
@@ -38,10 +38,10 @@ class Environment(Protocol):
         """
 
     def truth(self) -> Floats:
-        """What is needed to judge a choice in this round, such as the true log-utilities of all arms."""
+        """The data with which `measure` judges a choice in this round, such as the true log-utilities of all arms."""
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """What each of several rounds adds to the totals that policies are judged by.
+        """What each of several rounds adds to the totals by which policies are judged.
 
         Parameters
         ----------

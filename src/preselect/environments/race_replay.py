@@ -1,4 +1,4 @@
-"""Races replayed from an ASlib scenario: the fastest of the chosen algorithms that solves the instance wins."""
+"""Replay races of an ASlib scenario: the fastest of the chosen algorithms that solve the instance wins."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,9 @@ class RaceReplay:
     scenario : Scenario
         What every algorithm did on every instance.
     charge : bool, default True
-        Whether the time to compute an instance's features is added to the time of its race, and counts against the
-        cutoff, as it does in practice. The limit of a race is then what the features leave of the cutoff: an algorithm
-        that would need longer does not win.
+        Whether the time to compute an instance's features is added to the time of its race and counts against the
+        cutoff, as it does in practice. A race then has only the rest of the cutoff as its limit, and an algorithm that
+        would need longer does not win.
     seed : int or SeedSequence, default 0
         Decides the order of the instances, and between equal algorithms.
     after : float, default 0
@@ -68,7 +68,7 @@ class RaceReplay:
         return (len(scenario.algorithms) + len(scenario.algorithm_feature_names)) * (1 + len(scenario.feature_names))
 
     def show_blocks(self) -> tuple[int, int]:
-        """Show slots of arms from now on, as a policy with blocks needs them; return its `blocks`."""
+        """From now on show the slots of arms, which a policy with blocks needs; return the argument `blocks` for it."""
         self._joint.has_blocks = True
         return self._joint.blocks
 
@@ -85,23 +85,23 @@ class RaceReplay:
         return context
 
     def rescale(self, policy: Policy) -> None:
-        """Scale the features by the instances seen by now, if that is due; what the policy has learnt follows."""
+        """Renew the scaling of features if that is due, and convert what the policy has learnt to it."""
         change = self._joint.renew()
         if change is not None:
             policy.transform(change)
 
     def outcome(self, decision: Decision) -> Outcome:
-        """The best of the chosen algorithms that solve the instance, and after which share of the limit it did."""
+        """The best of the chosen algorithms that solve the instance, and after which share of the limit."""
         self._cpu[:] = len(decision.arms) * self._find_time(decision.arms), 0.0
         return self._judge(decision.arms)
 
     def run_on(self, policy: Policy, context: StructuredContext, decision: Decision) -> tuple[Decision, Outcome] | None:
-        """Let arms that were not chosen race after the others; return the race of all of them, None if there is none.
+        """Play an after-race; return the race of all arms that have run, None if there is no after-race.
 
         Parameters
         ----------
         policy : Policy
-            Says about which arms least is known.
+            The policy, which suggests the arms about which least is known.
         context : StructuredContext
             What `context` returned.
         decision : Decision
@@ -115,12 +115,12 @@ class RaceReplay:
         more = policy.suggest(context, others, self._budget.count_arms(seconds), seed=self._round)
         if not len(more):
             return None
-        self._cpu[1] = self._pay(more, len(decision.arms), seconds)
+        self._cpu[1] = self._charge(more, len(decision.arms), seconds)
         together = policy.extend(decision, context, more)
         return together, self._judge(together.arms)
 
-    def _pay(self, arms: Integers, k: int, seconds: float) -> float:
-        """Pay for arms that run, k at a time, for this many seconds, or until the first has solved the instance."""
+    def _charge(self, arms: Integers, k: int, seconds: float) -> float:
+        """Charge for arms that run, k at a time, for this many seconds or until the first has solved the instance."""
         used = 0.0
         for group in np.split(arms, range(k, len(arms), k)):
             seconds = min(seconds, self._find_time(group))
@@ -148,7 +148,7 @@ class RaceReplay:
         return np.array([self._instance, *self._cpu])
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """PAR10 (or the loss) of each race, its excess over the virtual best, and what both kinds of races cost.
+        """PAR10 (or the loss) of each race, its excess over the virtual best, and the costs of races and after-races.
 
         `resources` are k times the PAR10 (or the loss), plus the CPU time of the after-race where times are compared.
         """

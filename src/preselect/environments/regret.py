@@ -7,10 +7,10 @@ from preselect.context import Floats
 
 
 def regrets(u: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-    """Both regrets of each round.
+    """Return two kinds of regret for each round.
 
-    `best_arm` is the paper's: how far the best chosen arm falls short of the best arm's utility, relative to it.
-    `top_k` is that of the set: how far the utilities of the chosen k fall short, in sum, of those of the k best arms.
+    `best_arm` is the paper's regret: the share of the best arm's utility that the best chosen arm lacks. `top_k` is the
+    regret of the set: the share of the k best arms' total utility that the k chosen arms lack.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rounds replayed from a table of run times: the paper's second study (Section 6.2)."""
+"""Replay rounds from a table of run times, as in the paper's second study (Section 6.2)."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Tables of run times of algorithms on instances, as the paper's second study has them (Section 6.2).
+"""Tables of run times of algorithms on instances, as in the paper's second study (Section 6.2).
 
 A table is a folder, in one of two forms. The paper's: `cpu_times.tsv` (instances x algorithms, seconds), `features.csv`
 (instances x features) and `parameters.json` (one row [alpha, rho, ps, wp] per algorithm). Or that of
@@ -94,7 +94,7 @@ class RuntimeTable:
 
     @cached_property
     def joint_features(self) -> tuple[Floats, Floats]:
-        """The two factors of the joint features, features of arms and of instances, preprocessed as in the paper.
+        """The two factors of the joint features (of arms and of instances), preprocessed as in the paper.
 
         Parameters are scaled to [0, 1]; features of instances are scaled and reduced over the whole table (see
         `Reduction`).

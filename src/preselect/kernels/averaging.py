@@ -11,7 +11,7 @@ from preselect.kernels.algebra import (
     solve_shrinkage,
     squares_are_finite,
 )
-from preselect.kernels.plackett_luce import climb, differentiate, rank_rows, utilities
+from preselect.kernels.plackett_luce import differentiate, gradient_of_ranking, rank_rows, utilities
 from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
 
 
@@ -19,7 +19,7 @@ from preselect.kernels.types import IMPRECISE, NOT_FINITE, OK, Floats, Integers
 def _averaged_step(ranked: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> Floats:
     """The next SGD iterate and the next running average, as the rows of a new array."""
     d = ranked.shape[1]
-    g = climb(ranked, utilities(ranked, estimate[0]), ranking)
+    g = gradient_of_ranking(ranked, utilities(ranked, estimate[0]), ranking)
     new = np.empty((2, d))
     for a in range(d):
         new[0, a] = estimate[0, a] + step * g[0, a]  # Eq. (10), right; line 8 of Algorithm 1

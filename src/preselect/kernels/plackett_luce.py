@@ -170,7 +170,7 @@ def differentiate(ranked: Floats, u: Floats, ranking: Integers) -> tuple[Floats,
 
 
 @helper
-def climb(ranked: Floats, u: Floats, ranking: Integers) -> Floats:
+def gradient_of_ranking(ranked: Floats, u: Floats, ranking: Integers) -> Floats:
     """The gradient alone."""
     if ranking.ndim == 2:
         return differentiate_ties(ranked, u, ranking[:, 1].copy())[0]

@@ -1,4 +1,4 @@
-"""Columns of a table, from files of several kinds: the names of the columns, their values, and where they stand."""
+"""Read the columns of a table from files of several kinds, mappings and data frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Source: TypeAlias = Any  # a path, an open text file, a mapping of columns, or a
 
 
 class Columns(NamedTuple):
-    """The columns of a table by name, and how many lines of a file stand before its first row; None if it has none."""
+    """The columns of a table by name, and how many lines of a file precede its first row; None without lines."""
 
     values: dict[str, NDArray[Any]]
     head: int | None

@@ -1,4 +1,4 @@
-"""Rounds that have been played, as arrays: what fits and evaluations learn from."""
+"""`Logs`: rounds that have been played, as arrays."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class _Round(NamedTuple):
 
 @dataclass(frozen=True)
 class Logs:
-    """Rounds with the arms that were there, those that were shown, and how they came out.
+    """Rounds with the arms that could be shown, those that were shown, and their outcomes.
 
-    All rows of all rounds lie behind each other; those of round i are rows starts[i] to starts[i + 1].
+    The rows of all rounds are in one array; round i has the rows starts[i] to starts[i + 1].
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Logs:
     shown : array of N booleans
         Whether the arm was shown, and so could be picked.
     places : array of N integers
-        1 for the winner, 2 for the next, equal numbers for arms that are tied; 0 for arms that were not placed. An arm
-        that was shown and not placed came out behind all that were; a round without any place had no winner.
+        1 for the winner, 2 for the next, equal numbers for arms that are tied; 0 for arms without a place. An arm that
+        was shown and has no place came after all that have one; a round without any place had no winner.
     propensities : array of N floats
         The probability with which the arm was shown; NaN where it is not known.
     set_propensities : array of T floats
-        The probability with which exactly the arms of each round were shown together; NaN where it is not known.
+        The probability with which exactly the shown arms of each round were shown; NaN where it is not known.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Logs:
         return tuple(tuple(found[place]) for place in sorted(found))
 
     def describe_arms(self) -> dict[str, dict[str, float | None]]:
-        """Return the features of each arm as its last row has them; None for those that are not known."""
+        """Return the features in the last row of each arm; None for those that are not known."""
         last = dict(zip(self.arm.tolist(), self.values.tolist(), strict=True))
         return {
             name: {
@@ -128,7 +128,7 @@ class Logs:
         )
 
     def list_every_arm(self) -> Self:
-        """Return the same rounds, each with a row for every arm of the logs: those that had none were not shown.
+        """Return the same rounds, each with a row for every arm of the logs; the added arms were not shown.
 
         Their features are those of the arm's last row.
         """

@@ -1,4 +1,4 @@
-"""Logs as the likelihood reads them: the rows of each outcome in the order of its ranking."""
+"""Rank the rows of logs by outcome, as the likelihood reads them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class RankedRows(NamedTuple):
 def rank_rows(logs: Logs, outside: bool) -> RankedRows:
     """Return the outcomes of logs, with NOBODY in each of them if there is an outside option.
 
-    NOBODY is first where no arm was placed, and behind the arms that were placed everywhere else. Outcomes that say
-    nothing are left out: those of a single arm, or without a place, if there is no outside option.
+    Where no arm has a place, NOBODY is first; everywhere else it comes after the arms with places. Without an outside
+    option, outcomes of a single arm or without a place say nothing and are left out.
     """
     T = len(logs)
     rows, of = np.flatnonzero(logs.shown), np.repeat(np.arange(T), np.diff(logs.starts))[logs.shown]

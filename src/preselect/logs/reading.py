@@ -1,4 +1,4 @@
-"""From a table to logs: every value is checked, and what is wrong is said with its line.
+"""Read logs from a table; every value is checked, and errors name the line.
 
 A table has one row for each arm of each round, and these columns:
 
@@ -62,7 +62,7 @@ def read(source: Source) -> Logs:
 
 
 def check(source: Source) -> list[Problem]:
-    """Return all that is wrong with a table, in the order of its rows; nothing if it can be read.
+    """Return all problems of a table, in the order of its rows; an empty list if it can be read.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _Table:
         )
 
     def _check_rounds(self, rounds: Integers, arm: Integers, contexts: Floats, firsts: Integers, n_arms: int) -> None:
-        """Report arms that are twice in a round, and contexts that change within one."""
+        """Report arms that occur twice in a round, and contexts that change within a round."""
         _, first_rows = np.unique(rounds * n_arms + arm, return_index=True)
         again = np.ones(self._n, dtype=np.bool_)
         again[first_rows] = False
@@ -234,7 +234,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _as_truth(value: Any) -> bool | None:
-    """Return whether a value says yes; None if it says neither yes nor no. A missing value counts as yes."""
+    """Return whether a value means yes; None if it means neither yes nor no. A missing value counts as yes."""
     if _is_missing(value):
         return True
     text = str(value).strip().lower()

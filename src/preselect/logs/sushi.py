@@ -1,4 +1,4 @@
-"""The rankings of T. Kamishima's sushi data: *.order, with sushi3.udata and sushi3.idata in the same folder, if there.
+"""Read the rankings of T. Kamishima's sushi data: *.order, and sushi3.udata and sushi3.idata if they are beside it.
 
 An .order file begins with the number of different items and a 1. Each further line is a person's ranking: a 0, how many
 items follow, and their numbers, best first. The person is that of the same line in sushi3.udata. sushi3.idata describes

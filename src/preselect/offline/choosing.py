@@ -1,4 +1,4 @@
-"""Let policies learn from some rounds of logs, and find what they would choose in others."""
+"""Train policies on some rounds of logs, and find what they would choose in others."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Choice(NamedTuple):
     Parameters
     ----------
     probabilities : array of n floats
-        Each arm's probability to be in the set.
+        The probability that each arm is in the set.
     sets : array of draws x k integers
-        Sets that it chose, as positions among the n arms; a single one if the policy does not choose at random.
+        Sets that the policy chose, as positions among the n arms; a single one if it does not choose at random.
     even : float, optional
         The probability of each set, if all are equally likely.
     """
@@ -50,7 +50,7 @@ class Chooser:
     name : str
         Its name in messages.
     preselector : Preselector
-        It has to know the arms and features of the logs.
+        A preselector that knows the arms and features of the logs.
     logs : Logs
         The rounds.
     """
@@ -61,7 +61,7 @@ class Chooser:
         self._slots = np.array([preselector._find(arm) for arm in logs.arms], dtype=np.int64)
 
     def show(self, t: int) -> Any:
-        """Return what its policy sees of the arms of round t."""
+        """Return what its policy is shown of the arms of round t."""
         logs, rows = self._logs, slice(self._logs.starts[t], self._logs.starts[t + 1])
         joint = self._preselector._joint
         return joint.show_rows(self._slots[logs.arm[rows]], logs.values[rows], logs.contexts[t])

@@ -43,7 +43,7 @@ class Interval(NamedTuple):
         numbers : array of T floats
             One for each of at least two rounds.
         variance : float, default 0.0
-            A variance that all rounds have in common, such as that of a model's weights.
+            A variance that all rounds have in common, such as the one that a model's uncertain weights cause.
         """
         mean = float(numbers.mean())
         reach = _QUANTILE * float(np.sqrt(numbers.var(ddof=1) / len(numbers) + variance))
@@ -63,7 +63,7 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
     weights : array of T floats
         The weights of each round; not all zero.
     expected : array of T floats
-        What the weights of each round come to in expectation.
+        The expected weights of each round.
 
     Examples
     --------

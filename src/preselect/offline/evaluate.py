@@ -1,4 +1,4 @@
-"""What would another policy have won on these logs?"""
+"""`evaluate`: estimate what other policies would have won on logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from preselect.errors import InputError
 from preselect.logs import Logs
 from preselect.offline.choosing import Chooser, train
 from preselect.offline.estimates import Interval, count_effective, self_normalise
-from preselect.offline.logged_rounds import LoggedRound, fill_in_propensities, know_all, list_rounds
+from preselect.offline.logged_rounds import LoggedRound, fill_in_propensities, have_all_propensities, list_rounds
 from preselect.offline.measures import Hits, Picks, Weighted, Wins
 from preselect.preselector import Preselector
 
@@ -26,7 +26,7 @@ _Measure: TypeAlias = Picks | Wins | Hits
 
 
 class Estimate(NamedTuple):
-    """What a policy would have won, by one way of estimating it.
+    """What a policy would have won, estimated in one way.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
     value : Interval
         The estimate.
     lead : Interval
-        By how much it is above what was won in the logs, on the same rounds.
+        The estimate minus what was won in the logs, on the same rounds.
     """
 
     method: str
@@ -51,12 +51,12 @@ class PolicyValue(NamedTuple):
     policy : str
         Its name; "as logged" for what was really shown.
     estimates : tuple of Estimate
-        The most trustworthy first; the model's opinion last.
+        The estimates: the most trustworthy first, the model's opinion last.
     effective : float
         The effective number of rounds that tell something about this policy; NaN if only the model was asked.
     support : Interval
-        The mean of the weights, which should be 1. If it is clearly below 1, the policy shows what the logs never
-        show, and only the model can say anything about that; NaN if only the model was asked.
+        The mean of the weights, which should be 1. If it is clearly below 1, the policy shows arms that the logs never
+        show, about which only the model can say anything. NaN if only the model was asked.
     """
 
     policy: str
@@ -78,7 +78,7 @@ class Evaluation:
     reason : str
         Why only a model could be asked; empty if the estimates follow from propensities.
     learnt_from : int
-        How many rounds, from the first on, policies and the model learnt from.
+        How many rounds, counted from the first, policies and the model learnt from.
     rounds : int
         How many rounds after them were evaluated.
     policies : tuple of PolicyValue
@@ -108,10 +108,10 @@ def evaluate(
 ) -> Evaluation:
     """Estimate what policies would have won if they had chosen in the rounds of logs.
 
-    Policies learn from the first rounds and are evaluated, without learning any more, on the others. In each of these
-    they choose as many arms as were shown. If the logs say with which probability arms were shown, the answer follows
-    from these (`preselect.offline.measures` says how), otherwise from a model that is fitted to the first rounds. All
-    intervals are 95 % confidence intervals.
+    Policies learn from the first rounds and are evaluated on the others, without learning any more. In each round they
+    choose as many arms as were shown. If the logs have the probabilities with which arms were shown, estimates are
+    computed from these (see `preselect.offline.measures`), otherwise from a model that is fitted to the first rounds.
+    All intervals are 95 % confidence intervals.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def evaluate(
     model = Preselector.fit(past, policy=_MODEL, seed=seed, **options)
     rounds = list_rounds(rest, kept, past, model, seed)
     weigher = None if reason or isinstance(measure, Hits) else measure
-    work = _Work(measure, weigher, rounds, kept, draws, seed, report, len(named) * len(rounds))
+    work = _Evaluator(measure, weigher, rounds, kept, draws, seed, report, len(named) * len(rounds))
     found = [work.evaluate_logged()]
     for name, policy in named.items():
         made = policy if isinstance(policy, Preselector) else train(policy, past, options, seed)
@@ -188,19 +188,19 @@ def _check_sizes(past: Logs, rest: Logs) -> None:
 
 
 def _find_measure(logs: Logs, kept: Integers, nobody_may_win: bool, by_model: bool) -> tuple[_Measure, str]:
-    """Return what can be counted, and why only a model can count it; an empty reason if propensities can."""
+    """Return the measure, and why only a model can estimate it; the reason is empty if propensities suffice."""
     model = Picks() if nobody_may_win else Hits()
     if by_model:
         return model, "it was asked for"
-    if nobody_may_win and know_all(logs, kept, "set_propensity"):
+    if nobody_may_win and have_all_propensities(logs, kept, "set_propensity"):
         return Picks(), ""
-    if know_all(logs, kept, "propensity"):
+    if have_all_propensities(logs, kept, "propensity"):
         return Wins(nobody_may_win), ""
     return model, f"the logs do not say with which probability {'single ' * (not nobody_may_win)}arms were shown"
 
 
 @dataclass
-class _Work:
+class _Evaluator:
     """An evaluation under way."""
 
     measure: _Measure
@@ -218,7 +218,7 @@ class _Work:
         self.logged = np.stack([self.measure.predict_logged(one) for one in self.rounds])
 
     def evaluate_logged(self) -> PolicyValue:
-        """Return what was won with the arms that were shown, and what the model makes of it."""
+        """Return what was won with the arms that were shown, and what the model expects of them."""
         estimates = [_compare("the model", self.logged, self.logged)]
         if not isinstance(self.measure, Hits):
             estimates.insert(0, Estimate("observed", Interval.of(self.observed), Interval(0.0, 0.0, 0.0)))
@@ -262,7 +262,7 @@ def _estimate(method: str, numbers: Floats, observed: Floats) -> Estimate:
 
 
 def _compare(method: str, predicted: Floats, logged: Floats) -> Estimate:
-    """Return what a model expects, given its predictions for rounds x weights, the best weights first."""
+    """Return the model's estimate, given its predictions, rounds x weights, with the best weights first."""
     leads = predicted - logged
     value, lead = (Interval.of(each[:, 0], each[:, 1:].mean(axis=0).var(ddof=1)) for each in (predicted, leads))
     return Estimate(method, value, lead)

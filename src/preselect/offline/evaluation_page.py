@@ -1,4 +1,4 @@
-"""A page about what policies would have won on logs, and what to beware of."""
+"""Write a page about what policies would have won on logs, with warnings."""
 
 from __future__ import annotations
 

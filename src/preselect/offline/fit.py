@@ -31,7 +31,7 @@ class Score(NamedTuple):
     standard_error : float
         Standard error of that mean.
     lead : float
-        By how much the model's mean is above this one.
+        The model's mean minus this one.
     lead_error : float
         Standard error of the lead, over the same rounds.
     """
@@ -72,7 +72,7 @@ class Fit:
 
 
 def fit(logs: Logs, *, held_out: float = 0.2, **options: Any) -> Fit:
-    """Fit a preselector to logs; fit another to their beginning, and test it on the rounds that follow.
+    """Fit a preselector to logs; fit another one to their beginning, and test it on the remaining rounds.
 
     Parameters
     ----------

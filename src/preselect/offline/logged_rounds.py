@@ -1,4 +1,4 @@
-"""Rounds of logs as an evaluation sees them: what was shown, how likely that was, who won, and what a model expects."""
+"""Prepare rounds of logs for an evaluation: what was shown, how likely that was, who won, and what a model expects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 300.0  # of a log-utility, so that its exponential is finite
 
 
 class LoggedRound(NamedTuple):
-    """A round of the logs, as an evaluation sees it.
+    """A round of the logs, prepared for an evaluation.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LoggedRound(NamedTuple):
 
 
 def fill_in_propensities(logs: Logs) -> Logs:
-    """Return the logs with both propensities of rounds that showed a single arm, if one of them is known."""
+    """Return the logs with both propensities for rounds that showed a single arm, if either one is known."""
     shown = np.add.reduceat(logs.shown, logs.starts[:-1], dtype=np.int64)
     rounds = np.flatnonzero(shown == 1)
     rows = np.flatnonzero(logs.shown & np.repeat(shown == 1, np.diff(logs.starts)))
@@ -56,8 +56,8 @@ def fill_in_propensities(logs: Logs) -> Logs:
     return replace(logs, propensities=p, set_propensities=together)
 
 
-def know_all(logs: Logs, kept: Integers, column: str) -> bool:
-    """Return whether these rounds have a propensity of their arms, or of their set; raise an error if only some have.
+def have_all_propensities(logs: Logs, kept: Integers, column: str) -> bool:
+    """Return whether all of these rounds have this propensity; raise an error if only some have it.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _read_round(logs: Logs, t: int, u: Floats, habits: Floats) -> LoggedRound:
 
 
 def _draw_weights(model: Preselector, seed: int) -> Floats:
-    """Return the model's weights, and below them some that are drawn from its belief."""
+    """Return the model's weights in the first row, and weights drawn from its belief below."""
     estimate = cast(BeliefPolicy, model.policy).estimate
     generator = np.random.default_rng(seed)
     drawn = generator.multivariate_normal(estimate.theta, estimate.covariance, size=_BELIEFS, method="cholesky")

@@ -1,26 +1,26 @@
-"""What a policy would have won: three ways to count it, each with what it takes to estimate it.
+"""Three measures of what a policy would have won, and how each of them is estimated.
 
 Let S be the set that was shown, chosen with probability μ(S) by the policy that kept the logs, and p_i the probability
-that arm i is in it. The other policy chooses S with probability π(S), and has arm i in it with probability π_i. All of
-them depend on the context of the round.
+that arm i is in it. The policy to evaluate chooses S with probability π(S), and arm i is in its set with probability
+π_i. All of them depend on the context of the round.
 
-**picks**: in how many rounds an arm would have been picked, if it is possible to pick none. With w = π(S) / μ(S)
+**picks**: in how many rounds some arm would have been picked, where it is possible to pick none. With w = π(S) / μ(S)
 
     E[w r(S)] = sum_S π(S) r(S),
 
-whatever r, the probability that some arm of S is picked, may depend on. It needs the probability of the *set*.
+where r, the probability that some arm of S is picked, may depend on anything. This needs the probability of the *set*.
 
 **wins**: how many rounds its arms would have won, each of them among the competitors that the logs showed it with. With
 w_i = π_i / p_i and y_i = 1 if arm i won
 
     E[sum_{i in S} w_i y_i] = sum_i π_i P(i wins | i is shown, with others as in the logs),
 
-so the probabilities of single arms are enough. Nothing is assumed about how arms compete. It is not what would happen
-if all arms of the other policy were shown together: then its arms would compete with each other. The policy that kept
-the logs has as many wins as there are rounds with a winner.
+so the probabilities of single arms are enough. Nothing is assumed about how arms compete. This is not what would happen
+if all arms of the other policy were shown together, because then they would compete with each other. The policy that
+kept the logs has as many wins as there are rounds with a winner.
 
-**hits**: in how many rounds the arm that would win among all arms of the round is shown. That is never seen, so only a
-model can say it: the sum of v_i over the set, divided by that over all arms.
+**hits**: in how many rounds the arm that would win among all arms of the round is shown. That is never observed, so
+only a model can estimate it: the sum of v_i over the set, divided by the sum over all arms.
 
 Doubly robust: with any prediction q that does not depend on what was shown in the round,
 
@@ -110,7 +110,7 @@ class Wins:
         return float(len(one.shown))
 
     def _expect_each(self, one: LoggedRound) -> Floats:
-        """Each arm's chance against competitors that are shown as often as they were before."""
+        """Each arm's chance against competitors that are shown as often as in earlier rounds."""
         others = (len(one.shown) - 1.0) * (one.habits @ one.v) / one.habits.sum()
         chances: Floats = one.v / (one.v + others + self._outside)
         return chances

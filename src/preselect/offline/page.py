@@ -1,4 +1,4 @@
-"""A page about a fitted model: how well it predicts, whether its chances are right, and its weights."""
+"""Write a page about a fitted model: how well it predicts, whether its chances are right, and its weights."""
 
 from __future__ import annotations
 

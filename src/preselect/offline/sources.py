@@ -1,4 +1,4 @@
-"""Logs from wherever they are: a table, a journal, a file of PrefLib, or one of the sushi data."""
+"""Read logs from any source: a table, a journal, a file of PrefLib, or one of the sushi data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_logs(source: Source) -> Logs:
 
 
 def check_logs(source: Source) -> list[Problem]:
-    """Return all that is wrong with logs, in the order of their rows.
+    """Return all problems of logs, in the order of their rows.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def weigh(policy: Policy, rows: Floats, ids: Integers) -> tuple[Belief, Floats] 
         return None
     estimate = policy.estimate
     contributions = estimate.weigh(rows, ids)
-    covariance = estimate.covary(rows, ids)
+    covariance = estimate.find_covariance(rows, ids)
     if covariance is not None and not policy.outside:
         covariance = covariance - covariance.mean(axis=0) - covariance.mean(axis=1)[:, None] + covariance.mean()
     errors = None if covariance is None else np.sqrt(np.maximum(covariance.diagonal(), 0.0))
@@ -59,7 +59,7 @@ def weigh_features(policy: Policy, rows: Floats) -> Belief | None:
     if not isinstance(policy, LinearPolicy):
         return None
     nobody = np.zeros(len(rows), dtype=np.int64)  # the rows are zero where arms have weights of their own
-    covariance = policy.estimate.covary(rows, nobody)
+    covariance = policy.estimate.find_covariance(rows, nobody)
     errors = None if covariance is None else np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     return Belief(policy.estimate.weigh(rows, nobody).sum(axis=1), errors)
 

@@ -25,7 +25,7 @@ def forget_arm(policy: Policy, slot: int, places: Integers) -> bool:
         else:
             policy.estimate.forget(places, type(policy)(**policy.parameters).estimate)
     if isinstance(policy, Newton):
-        policy.unsee(places)
+        policy.forget_seen(places)
     if isinstance(policy, Nearby):
         policy.past.forget(slot)
     return True

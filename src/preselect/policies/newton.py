@@ -17,7 +17,7 @@ from preselect.policies.cover import covers, explores
 from preselect.policies.estimators import BlockNewton
 from preselect.policies.persistence import Arrays
 from preselect.policies.policy import Width
-from preselect.policies.propensities import Propensities, be_exact, count_best, count_sets
+from preselect.policies.propensities import Propensities, count_best, count_sets, make_exact
 from preselect.randomness import Randomness
 from preselect.rules import Room
 
@@ -149,7 +149,7 @@ class Newton(BeliefPolicy):
         n, randomness = context.shape[0], Randomness(0)
         chosen = self._choose_slowly(context, Room(eligible, n, k), randomness)[0]
         if not randomness.is_used:
-            return be_exact(np.bincount(chosen, minlength=n).astype(np.float64))
+            return make_exact(np.bincount(chosen, minlength=n).astype(np.float64))
         seeds = generator.integers(1 << 52, size=draws).tolist()
         sets = (self._choose_slowly(context, Room(eligible, n, k), Randomness(one))[0] for one in seeds)
         return count_sets(sets, n)
@@ -188,7 +188,7 @@ class Newton(BeliefPolicy):
         self._seen_features += int(np.count_nonzero(known & ~self.seen[places]))
         self.seen[places] |= known
 
-    def unsee(self, places: Integers) -> None:
+    def forget_seen(self, places: Integers) -> None:
         """Forget that these features were ever seen."""
         self._seen_features -= int(np.count_nonzero(self.seen[places]))
         self.seen[places] = False

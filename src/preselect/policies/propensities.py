@@ -57,7 +57,7 @@ def list_chosen(found: Propensities | None, arms: Integers) -> tuple[float, ...]
     return tuple(chances.tolist())
 
 
-def be_exact(probabilities: Floats) -> Propensities:
+def make_exact(probabilities: Floats) -> Propensities:
     """Return propensities that are known."""
     return Propensities(probabilities, np.zeros(len(probabilities)))
 
@@ -65,7 +65,7 @@ def be_exact(probabilities: Floats) -> Propensities:
 def share_evenly(eligible: Mask, n: int, k: int) -> Propensities:
     """Return the propensities if every set of k eligible arms is as likely as any other."""
     may = eligible if eligible.size else np.ones(n, dtype=np.bool_)
-    return be_exact(np.where(may, k / int(may.sum()), 0.0))
+    return make_exact(np.where(may, k / int(may.sum()), 0.0))
 
 
 def take_best(scores: Floats, eligible: Mask, k: int) -> Propensities:
@@ -74,7 +74,7 @@ def take_best(scores: Floats, eligible: Mask, k: int) -> Propensities:
     threshold = float(np.partition(among, -k)[-k])
     tolerance = tie_tolerance(threshold)
     above, tied = among > threshold + tolerance, np.abs(among - threshold) <= tolerance
-    return be_exact(above + tied * ((k - int(above.sum())) / int(tied.sum())))
+    return make_exact(above + tied * ((k - int(above.sum())) / int(tied.sum())))
 
 
 def count_sets(sets: Iterable[Integers], n: int) -> Propensities:

@@ -60,10 +60,10 @@ def parse(text: str) -> tuple[type[Policy], dict[str, Any]]:
     return policy, parameters
 
 
-def let_nobody_win(policy: type[Policy], parameters: dict[str, Any], identity: bool) -> dict[str, Any]:
+def turn_on_outside(policy: type[Policy], parameters: dict[str, Any], identity: bool) -> dict[str, Any]:
     """Return parameters that turn on the outside option of a policy, for arms with weights of their own or without.
 
-    >>> let_nobody_win(Newton, {"beta": 1.0}, identity=True)
+    >>> turn_on_outside(Newton, {"beta": 1.0}, identity=True)
     {'beta': 1.0, 'outside': True}
     """
     if "outside" not in inspect.signature(policy).parameters:

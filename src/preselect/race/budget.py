@@ -25,8 +25,7 @@ class Budget:
         self._races, self._seconds = 0, 0.0
 
     def earn(self, used: float, seconds: float) -> None:
-        """Count a race, given the CPU time that it used and how long it took, which is the time that other arms have to
-        beat."""
+        """Count a race, given the CPU time that it used, and how long it took, which other arms have to beat."""
         self.left += self.share * used
         self._races += 1
         self._seconds += seconds

@@ -15,9 +15,7 @@ _BINS = 10
 
 
 class CalibrationBin(NamedTuple):
-    """Predictions of similar size: lower and upper bound, number, mean, how often the arm won, and its standard error.
-
-    """
+    """Predictions of similar size: from, to, number, mean, how often the arm won, and its standard error."""
 
     low: float
     high: float

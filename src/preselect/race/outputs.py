@@ -56,9 +56,7 @@ class OutputFolder:
         replace_plain(path, output)
 
     def remove(self, instance: Path) -> None:
-        """Remove our output of an earlier run, because it is not the answer of this run; a file that is not ours stays.
-
-        """
+        """Remove our output of an earlier run, which does not answer this one; a file that is not ours stays."""
         path = self.locate(instance)
         if not path.is_symlink() and self.is_ours(path):
             path.unlink()

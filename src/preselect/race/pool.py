@@ -106,7 +106,7 @@ class FeatureSource:
 
 @dataclass(frozen=True)
 class Learning:
-    """What after-races may cost.
+    """How much time after-races may use, and at which priority.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Pool:
     features : FeatureSource
         Where the features of instances come from.
     learning : Learning, default Learning()
-        What after-races may cost.
+        How much time after-races may use, and at which priority.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Satisfiability: formulas and their features, the solver SAPS, colouring instances, and tables of run times.
+"""Satisfiability (SAT): formulas and their features, the solver SAPS, colouring instances, and tables of run times.
 
 >>> from preselect.sat import Colouring, compute_features, solve
 >>> formula = Colouring(vertices=30, ratio=0.25, seed=1).formula()

@@ -83,7 +83,7 @@ class Colouring:
     def formula(self) -> Formula:
         """The formula that has a model for each colouring; variable v C + c + 1 says that vertex v has colour c.
 
-        Each vertex has a colour, no two colours, and none of a neighbour's.
+        Its clauses say that each vertex has a colour, has no second one, and differs from its neighbours.
         """
         n, C = self.vertices, self.colours
         has = np.arange(1, n * C + 1).reshape(n, C)

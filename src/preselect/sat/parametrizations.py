@@ -1,4 +1,4 @@
-"""The paper's 20 parametrizations of SAPS: as printed in its supplement, and as they took effect.
+"""The paper's 20 parametrizations of SAPS: as printed in its supplement, and with the values that took effect.
 
 Some of the probabilities were drawn negative. The paper's solver, ubcsat, compares them in 32-bit arithmetic that wraps
 around, so that p < 0 has the effect of 1 - |p|. The printed values are the features of the arms; the effective values

@@ -224,7 +224,7 @@ def is_model(formula: Formula, values: NDArray[np.bool_]) -> bool:
 
 
 def _find_occurrences(formula: Formula) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """The clauses in which each literal occurs, and where those of each literal begin."""
+    """The clauses in which each literal occurs, one literal after the other, and where each literal's begin."""
     index = 2 * np.abs(formula.literals) + (formula.literals < 0)
     clauses = np.repeat(np.arange(formula.clauses, dtype=np.uint32), np.diff(formula.starts))
     places = np.zeros(2 * formula.variables + 3, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The service: decide, show, report the pick, over HTTP and from any language."""
+"""The HTTP service: programs in any language ask which arms to show, and report which one was picked."""
 
 from preselect.serve.backend import Backend
 from preselect.serve.openapi import make_document, write_document

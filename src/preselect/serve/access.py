@@ -1,4 +1,4 @@
-"""Who may do what: keys, their rates, and names that are local."""
+"""Decide whether a request is allowed: by its key, the key's rate, and whether it asks for a local name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Access:
     Parameters
     ----------
     keys : Keys or None
-        All keys. Without keys anyone may do anything, as long as they ask for a local name.
+        All keys. With None anyone may do anything, provided that the request names a local host.
     rates : Rates
         How fast keys may make requests.
     """
@@ -42,7 +42,7 @@ class Access:
         name : str or None
             The preselector that is asked for, if one is.
         token : str, optional
-            The key, if it came on another way than in the header Authorization.
+            The key, if it did not come in the header Authorization.
         """
         if self.keys is None:
             _require_local(scope)
@@ -66,7 +66,7 @@ def _read_token(scope: Message) -> str:
 
 
 def _require_local(scope: Message) -> None:
-    """Refuse names that lead here but are not local: a web page could have made a browser ask for them."""
+    """Refuse host names that are not local: a web page could make a browser send requests to them."""
     host = find_header(scope, b"host")
     if host is not None and not _LOCAL.fullmatch(host):
         raise RequestError(403, "without keys the service answers to localhost only; start it with --keys")

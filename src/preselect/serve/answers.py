@@ -1,4 +1,4 @@
-"""From requests to what the library takes, and from events to answers: what all backends share."""
+"""Shared by all backends: turn requests into calls of the library, and events into answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_preselector(new: NewPreselector) -> Preselector:
 
 
 def warm_up() -> None:
-    """Compile what the first requests would have to wait for, or load what was compiled before."""
+    """Compile, or load from the cache, what the first requests would have to wait for."""
     arms = {"a": {"x": 1.0}, "b": {"x": 2.0}, "c": {"x": 3.0}}
     for policy in ("newton", "newton(precision=0.001)"):  # the second is surprised: long steps have another kernel
         preselector = Preselector(arms, ["y"], policy=policy, seed=0)
@@ -146,7 +146,7 @@ def has_terms(preselector: Preselector, arm: str, terms: ArmTerms) -> bool:
 
 
 def describe_decision(name: str, past: Past, preselector: Preselector | None = None) -> schemas.Decision:
-    """Return a decision as callers see it; with a preselector, explained by what is known now, if it can be."""
+    """Return a decision as callers see it; with a preselector, also an explanation if there can be one."""
     decided, told = past.decided, past.ending if isinstance(past.ending, Told) else None
     return schemas.Decision(
         decided.key or str(past.number),
@@ -204,7 +204,7 @@ def describe_round(past: Past) -> schemas.Round:
 
 
 def make_page(past: Iterable[Past], limit: int) -> schemas.Rounds:
-    """Return a page of at most `limit` rounds, given one more if there is one."""
+    """Return a page of at most `limit` rounds; `past` has one more if another page follows."""
     found = [describe_round(one) for one in past]
     page = found[:limit]
     return schemas.Rounds(page, page[-1].number if len(found) > limit else None)

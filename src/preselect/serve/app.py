@@ -103,7 +103,7 @@ class Service:
         self._streams.end()
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Start and stop the backend; until it has replayed its events, requests are asked to try again."""
+        """Start and stop the backend; until it has replayed its events, requests are told to try again later."""
         await receive()
         starting = asyncio.ensure_future(self._start())
         await send({"type": "lifespan.startup.complete"})

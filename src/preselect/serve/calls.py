@@ -1,4 +1,4 @@
-"""Every call of the service: its path, who may make it, what it takes and what it answers.
+"""The table of all calls of the service: path, role, body, query and answers of each.
 
 The app dispatches by this table, and the OpenAPI document is made from it.
 """

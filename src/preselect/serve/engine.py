@@ -1,4 +1,4 @@
-"""What the writer thread calls: preselectors by name, without a thought of threads."""
+"""`Engine`: what the writer's thread calls; implementations need not care about threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from preselect.store import Record
 
 
 class Engine(Protocol):
-    """The calls of a Backend for one thread. Steps within a `batch` are durable when it ends, or none of them is."""
+    """The calls of a Backend, for one thread. All steps of a `batch` are durable when it ends, or none has happened."""
 
     is_read_only: bool
 

@@ -1,4 +1,4 @@
-"""When decisions expire."""
+"""Find the decisions that are due to expire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A preselector that several processes serve: its state in this process, from all events that have a number."""
+"""This process's copy of a preselector that several processes serve, made from all numbered events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_ROUNDS = 50  # in one update
 
 
 class Follower(Learner):
-    """Takes in numbered events, and numbers those that wait while this process leads.
+    """Applies numbered events and, while this process leads, numbers those that wait.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Follower(Learner):
         return {**self._counts, "waiting": self._counts["decisions"] - ended}
 
     def follow(self) -> None:
-        """Take in what others have numbered."""
+        """Apply what other processes have numbered."""
         self._require_fresh()
         fold, journal = self._fold, self.journal
         fold.number, fold.digest = journal.last, journal.digest
@@ -66,7 +66,7 @@ class Follower(Learner):
         self._count_up()
 
     def number(self) -> bool:
-        """Give the rows that wait their numbers, and take them in; whether there may be more. Only while leading."""
+        """While leading, number waiting rows and apply them; return whether there may be more."""
         rows = self.storage.pending(self.name, self._page)
         if not rows:
             return False
@@ -83,7 +83,7 @@ class Follower(Learner):
         return is_full
 
     def list_expired(self, limit: int) -> list[Row]:
-        """Return rows that let decisions expire whose time has come."""
+        """Return rows that let decisions expire that are due."""
         self._require_fresh()
         return [self.journal.encode(Expired(key=entry.key)) for entry in self._list_due(time.time(), limit)]
 
@@ -94,7 +94,7 @@ class Follower(Learner):
     # --- what callers ask for -----------------------------------------------------------------------------------------
 
     def propose_arm(self, arm: str, terms: ArmTerms) -> tuple[Row | None, bool]:
-        """Return a row that lets an arm join or changes it, None if nothing would change, and whether it is new."""
+        """Return a row that adds or changes an arm, None if nothing would change, and whether the arm is new."""
         arms = self.preselector
         is_new = arm not in arms.arms
         if not is_new and answers.has_terms(arms, arm, terms):
@@ -109,7 +109,7 @@ class Follower(Learner):
         return self._encode(kind(arm, trial.arm(arm), terms.group, trial.prices.get(arm))), is_new
 
     def propose_retirement(self, arm: str) -> Row:
-        """Return a row that lets an arm leave."""
+        """Return a row that retires an arm."""
         answers.require_arm(self.preselector, arm)
         _copy(self.preselector).remove(arm)
         return self._encode(ArmRetired(arm))
@@ -134,7 +134,7 @@ class Follower(Learner):
         return answers.make_update(last, self.preselector.version, self.counts, rounds)
 
     def _count_up(self) -> None:
-        """Count the events since those that were counted."""
+        """Count the events since the last count."""
         for record in self.journal.records(self._counted, self.journal.last - self._counted):
             if record.kind == Decided.kind:
                 self._counts["decisions"] += 1

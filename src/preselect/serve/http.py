@@ -1,4 +1,4 @@
-"""The form of requests and answers: paths, headers, bodies and queries. Nothing here knows what they mean."""
+"""Parse requests: paths, headers, queries and bodies, whatever they mean."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _decode_segment(segment: bytes) -> str:
 
 
 def find_header(scope: Message, wanted: bytes) -> bytes | None:
-    """Return a header; None if it is missing. One that is there twice is refused."""
+    """Return a header, None if it is missing; refuse one that occurs twice."""
     found = [value for name, value in scope["headers"] if name == wanted]
     if len(found) > 1:
         raise RequestError(400, f"the header {wanted.decode()} is there {len(found)} times; send it once")
@@ -76,7 +76,7 @@ def find_header(scope: Message, wanted: bytes) -> bytes | None:
 
 
 def read_query(scope: Message, call: Call) -> dict[str, str]:
-    """Return the parameters of a query by name; those that the call does not have are refused."""
+    """Return the parameters of a query by name; refuse those that the call does not have."""
     if not scope["query_string"]:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Journals that another process writes, such as those of races: they are shown, and nothing can be changed."""
+"""Show journals that another process writes, such as those of races; nothing can be changed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Seen:
 
 
 class JournalEngine:
-    """An Engine that only reads. The file is open for moments at a time, so that its writer is never in the way.
+    """An Engine that only reads. It opens the file for moments at a time, so as not to disturb the writer.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class JournalEngine:
         self._seen: dict[str, _Seen] = {}
 
     def start(self) -> None:
-        """Read all journals of the file; one that does not exist yet is waited for."""
+        """Read all journals of the file; a file that does not exist yet may appear later."""
         if not Path(self._path).exists():
             return
         with open_storage(self._path) as storage:
@@ -120,7 +120,7 @@ class JournalEngine:
             return answers.make_page((make_past(*pair) for pair in journal.rounds(after, limit + 1)), limit)
 
     def history(self, name: str, after: int, limit: int) -> Sequence[Record]:
-        """Read events; the storage alone will do, since the beginning of a journal takes long to read."""
+        """Read events directly from the storage, because the beginning of a journal takes long to read."""
         seen = self._find(name)
         with open_storage(self._path) as storage:
             return [*map(Record, storage.read(seen.journal_name, after, limit))]

@@ -24,7 +24,7 @@ _DIGEST_OF_NOTHING = "0" * 64
 
 
 class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key as the file of keys has it, one JSON object on each line.
+    """A key, as stored in the file of keys: one JSON object on each line.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created: float = 0.0
 
     def may(self, role: Role) -> bool:
-        """Whether its owner may do what this role may.
+        """Whether its owner may do what this role allows.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Keys:
         return cls(_read_line(path, number, line) for number, line in lines if line.strip())
 
     def find(self, token: str) -> Key | None:
-        """Find the key of a token; the time that it takes does not say how much of it was right.
+        """Find the key of a token; the time that this takes does not reveal how much of the token was right.
 
         Parameters
         ----------

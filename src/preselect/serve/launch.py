@@ -1,4 +1,4 @@
-"""From options to a service that runs."""
+"""Start a service from the options of the command."""
 
 from __future__ import annotations
 

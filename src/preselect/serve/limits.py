@@ -1,4 +1,4 @@
-"""What the service accepts at most."""
+"""Limits of what the service accepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ServiceLimits:
     k : int, default 100
         Arms of a set.
     rate : float, default 5000
-        Requests a second with one key; for a second, twice as many.
+        Requests a second with one key; in a burst of one second, twice as many.
     queue : int, default 2048
         Requests that wait to be written; the next are refused.
     waiting : int, default 1000000

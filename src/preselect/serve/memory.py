@@ -1,4 +1,4 @@
-"""Preselectors in memory only: for tests, and to see what durability costs."""
+"""Keep preselectors in memory only: for tests, for the demo, and to measure what durability costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures for Prometheus. No label comes from a caller, so that their number is bounded."""
+"""Figures for Prometheus. No label is taken from a caller, so the number of labels is bounded."""
 
 from __future__ import annotations
 

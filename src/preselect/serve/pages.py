@@ -1,4 +1,4 @@
-"""What is beside the calls: health, figures, the OpenAPI document, and the dashboard."""
+"""Answer requests that are not calls: health, figures, the OpenAPI document, and the dashboard."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIGURES = "text/plain; version=0.0.4; charset=utf-8"
 def make_pages(
     backend: Backend, metrics: Metrics, access: Access, streams: Streams, routes: Sequence[BaseRoute]
 ) -> ASGIApp:
-    """Return the application that answers whatever is not a call; `routes` are further pages."""
+    """Return the application that answers requests which are not calls; `routes` are further pages."""
     document = make_document()
 
     async def tell_health(_: Request) -> Response:

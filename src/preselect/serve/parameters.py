@@ -1,4 +1,4 @@
-"""Names in paths and parameters of queries, read and checked."""
+"""Read and check names in paths and parameters of queries."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _RETRY_AFTER = "1"  # seconds
 
 
 def find_status(error: Exception) -> int:
-    """Return the HTTP status of an error; 500 for what nobody expected."""
+    """Return the HTTP status of an error; 500 for an unexpected one."""
     if isinstance(error, RequestError):
         return error.status
     return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
@@ -43,7 +43,7 @@ def find_status(error: Exception) -> int:
 def describe_error(error: Exception, body: Any = None) -> tuple[Problem, dict[str, str]]:
     """Return the problem document of an error and the headers that go with it.
 
-    About an unexpected error it says only that there was one; the log has the rest.
+    Of an unexpected error it says only that there was one; the log has the details.
     """
     status = find_status(error)
     detail = str(error) if status != 500 else "the service made a mistake; its log says which"

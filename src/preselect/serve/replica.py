@@ -1,4 +1,4 @@
-"""A backend for several replicas on one storage: any of them answers, and one of them learns."""
+"""A backend for several replicas of the service on one storage: all of them answer, and one of them learns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LISTEN = 1.0  # seconds
 class Replica(Writer):
     """A Backend over a storage that others write too.
 
-    Decisions and outcomes are durable when they are answered, and learnt from soon after, by whichever process leads.
-    Arms join, change and leave when the leader has said so.
+    Decisions and outcomes are durable when they are answered; the process that leads learns from them soon after. Arms
+    join, change and leave once the leader has accepted that.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Replica(Writer):
             key, is_new = await propose()
             if key is None or await self._wait_for(name, key):
                 return bool(is_new)
-        raise ConflictError(f"others change {name} at the same time; look what it is now, and try again")
+        raise ConflictError(f"others change {name} at the same time; look at it again, and try again")
 
     async def _wait_for(self, name: str, key: str) -> bool:
         limit = time.monotonic() + _PATIENCE
@@ -84,16 +84,16 @@ class Replica(Writer):
             if fate is not None:
                 return bool(fate)
             await asyncio.sleep(_PAUSE)
-        raise OverloadedError("no process has taken this in yet; it may still happen, and you may repeat it")
+        raise OverloadedError("no process has accepted this yet; it may still happen, and you may repeat it")
 
     def _wake(self) -> None:
-        """Let the thread look at news, in the event loop."""
+        """Let the thread look for news; called in the event loop."""
         if not self._is_woken:
             self._is_woken = True
             future = self._loop.create_future()
             future.add_done_callback(self._note_woken)
             self._queued += 1
-            self._queue.put((self._shared.hear, (), future))
+            self._queue.put((self._shared.note_news, (), future))
 
     def _note_woken(self, future: asyncio.Future[Any]) -> None:
         self._is_woken = False
@@ -115,7 +115,7 @@ class Replica(Writer):
         listener.close()
 
     def _run(self, steps: list[Any]) -> list[Any]:
-        expired = self._tend()
+        expired = self._catch_up()
         results: list[Any] = [None] * len(steps)
         again = set(range(len(steps)))
         try:
@@ -148,9 +148,9 @@ class Replica(Writer):
             self._shared.drop(place)
             return error
 
-    def _tend(self) -> int:
+    def _catch_up(self) -> int:
         try:
-            return self._shared.tend()
+            return self._shared.catch_up()
         except Exception as error:
             self._fail(error)
             return 0

@@ -1,4 +1,4 @@
-"""What requests and answers hold. The OpenAPI document is made from these classes, and bodies are checked by them."""
+"""The bodies of requests and answers. The OpenAPI document is made from these classes, and they check bodies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_OUTCOMES = 1000  # in one batch
 
 
 class NewPreselector(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a preselector is made from; the words of `preselect.Preselector`.
+    """What a preselector is made from, with the names of `preselect.Preselector`.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class NewPreselector(Struct, frozen=True, forbid_unknown_fields=True):
     identity : bool
         Whether every arm has weights of its own.
     nobody_may_win : bool
-        Whether rounds may end without a winner, and that is learnt from.
+        Whether rounds may end without a winner, from which the policy then learns.
     covariance : "full", "blocks" or null
-        What is known about how the errors of weights go together.
+        How the uncertainty of the weights is kept; see `preselect.Preselector`.
     groups : object
         The group of each arm that belongs to one.
     prices : object
         The price of each arm that has one.
     expires_s : float or null
-        After how many seconds a decision without an outcome expires, unless it says so itself; null for the service's
-        own limit.
+        After how many seconds a decision without an outcome expires, unless the decision has its own limit; null for
+        the service's limit.
     """
 
     arms: list[_Name] | dict[_Name, _Values] = msgspec.field(default_factory=list)
@@ -58,7 +58,7 @@ class NewPreselector(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ArmTerms(Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm that joins, or all that is true of it from now on.
+    """An arm's features, group and price; they replace all that was given before.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ArmTerms(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewDecision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to choose for; the words of `Preselector.select`.
+    """A request to choose, with the names of `Preselector.select`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class NewDecision(Struct, frozen=True, forbid_unknown_fields=True):
     groups : object or null
         The groups of some arms in this round only.
     propensities : bool
-        Whether to say how likely each chosen arm was.
+        Whether to return the probability with which each arm was chosen.
     request_id : str or null
         A name that you give this request, unique in its preselector. The same request again gives the same decision.
     expires_s : float or null
@@ -121,20 +121,20 @@ class NewDecision(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewOutcome(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a round ended: exactly one of winner, ranking, ratings and outcome; the words of `Preselector.learn`.
+    """How a round ended: exactly one of winner, ranking, ratings and outcome, with the names of `Preselector.learn`.
 
     Parameters
     ----------
     winner : str or null
-        The chosen arm that won; null if nobody did and that is to be learnt from.
+        The chosen arm that won; null if nobody did, and the policy is to learn from that.
     ranking : list of str, or of lists of str
         The chosen arms, or the best of them, best first; arms that are tied are in a list.
     ratings : object
         A number for every chosen arm, the higher the better.
     outcome : "no-winner" or "void"
-        Nobody won; or the round does not count.
+        "no-winner" if nobody won, "void" if the round does not count.
     after : float or null
-        How long it took, as a share of the time limit, from 0 to 1.
+        How long the round took, as a share of the time limit, from 0 to 1.
     details : object
         Anything else to keep with the outcome. Nothing is learnt from it.
     """
@@ -244,7 +244,7 @@ class ToldOutcome(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """A decision: the chosen arms, best first, and how far it has come. Times are seconds since 1970.
+    """A decision: the chosen arms, best first, and its status. Times are seconds since 1970.
 
     `version` is that of the state with which it was chosen, `round` counts decisions from 1. `explanation` and
     `context` are there if they were asked for.
@@ -267,7 +267,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 class Ending(Struct, frozen=True, omit_defaults=True):
-    """What became of a decision after an outcome was reported.
+    """The state of a decision after an outcome was reported.
 
     `is_new` is false if the same outcome was reported before. `detail` says why nothing could be learnt from it, such
     as that an arm has left.
@@ -280,7 +280,7 @@ class Ending(Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """What became of one outcome of a batch: the status that it would have had on its own."""
+    """The result for one outcome of a batch: the status that it would have had on its own."""
 
     id: str
     status: int
@@ -288,7 +288,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class Results(Struct, frozen=True):
-    """What became of the outcomes of a batch, in the same order."""
+    """The results for the outcomes of a batch, in the same order."""
 
     results: list[Result]
 
@@ -304,7 +304,7 @@ class Estimate(Struct, frozen=True):
 
 
 class FeatureWeight(Struct, frozen=True):
-    """What one standard deviation more of a feature adds to an arm's log-utility; see `preselect.FeatureWeight`."""
+    """What one standard deviation of a feature adds to an arm's log-utility; see `preselect.FeatureWeight`."""
 
     weight: float | None
     standard_error: float | None
@@ -333,14 +333,14 @@ class Round(Struct, frozen=True, omit_defaults=True):
 
 
 class Rounds(Struct, frozen=True):
-    """A page of rounds. `next` is what to give as `after` for the next page; null if there is none yet."""
+    """A page of rounds. Give `next` as `after` to get the next page; it is null if there is none yet."""
 
     rounds: list[Round]
     next: int | None
 
 
 class Update(Struct, frozen=True):
-    """What subscribers get, at most twice a second: the counts of a preselector."""
+    """What subscribers get, at most twice a second: counts and new rounds of a preselector."""
 
     number: int
     version: int

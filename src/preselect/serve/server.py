@@ -1,4 +1,4 @@
-"""The process: sockets, signals, connections that stay open, and a stop that answers what was accepted."""
+"""Run the service in a process: sockets, signals, idle connections, and a stop that answers accepted requests."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
 
 
 def _raise_limit() -> None:
-    """Allow as many open connections as the system does."""
+    """Raise the limit of open connections to the most that the system allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -1,4 +1,4 @@
-"""Preselectors in a storage that several processes share: what a replica's thread calls."""
+"""Keep preselectors in a storage that several processes share; a replica's thread makes the calls."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _REMEMBERED = 20_000  # decisions that are not read again when their outcome arr
 class SharedEngine:
     """Chooses with the newest state that it has, and submits decisions and outcomes; while it leads, it numbers them.
 
-    Steps stage rows. `commit` submits them, and says which steps have to be done again because another process was
-    faster: those see what it wrote. So the first attempt needs to look nothing up.
+    Steps stage rows, and `commit` submits them. It says which steps have to be repeated because another process was
+    faster; the repetition sees what that process wrote. So the first attempt need not look anything up.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SharedEngine:
             storage.close()
             raise InputError(f"{storage.source} cannot be shared; use a postgresql:// URL")
         self._storage = storage
-        self.tend()
+        self.catch_up()
 
     def listen(self) -> Listener:
         """Return what waits for news, for another thread."""
@@ -81,12 +81,12 @@ class SharedEngine:
 
     # --- what others do, and what the leader does ---------------------------------------------------------------------
 
-    def hear(self) -> None:
+    def note_news(self) -> None:
         """Note that there is news."""
         self._has_news = True
 
-    def tend(self) -> int:
-        """Take in what is new; while leading, number what waits and let decisions expire. Return how many expired."""
+    def catch_up(self) -> int:
+        """Apply what is new; while leading, number what waits and let decisions expire. Return how many expired."""
         is_due = time.monotonic() >= self._tended + _EVERY
         if not (is_due or self._has_news):
             return 0
@@ -96,7 +96,7 @@ class SharedEngine:
         failures, expired = [], 0
         for follower in self._followers.values():
             try:
-                expired += self._tend_one(follower, is_due)
+                expired += self._catch_up_one(follower, is_due)
             except PreselectError as error:  # the others are tended all the same
                 failures.append(error)
         if failures:
@@ -110,7 +110,7 @@ class SharedEngine:
             except NotFoundError:  # not a journal of the service
                 self._strangers.add(name)
 
-    def _tend_one(self, follower: Follower, is_due: bool) -> int:
+    def _catch_up_one(self, follower: Follower, is_due: bool) -> int:
         if not follower.leads or is_due:
             follower.follow()
         if is_due:
@@ -158,11 +158,11 @@ class SharedEngine:
         self._step, self._is_again = step, is_again
 
     def drop(self, step: int) -> None:
-        """Forget what a step staged that failed halfway."""
+        """Forget the rows of a step that failed halfway."""
         self._staged = [(one, row) for one, row in self._staged if one != step]
 
     def commit(self) -> set[int]:
-        """Submit what the steps staged, durably; return the steps that have to be done again."""
+        """Submit the staged rows, durably; return the steps that have to be repeated."""
         staged, self._staged = self._staged, []
         if not staged:
             return set()
@@ -209,12 +209,12 @@ class SharedEngine:
         return [self._followers[name].describe() for name in sorted(self._followers)]
 
     def propose_arm(self, name: str, arm: str, terms: ArmTerms) -> tuple[str | None, bool]:
-        """Submit that an arm joins or changes; return what to ask `find_fate` for, and whether the arm is new."""
+        """Propose to add or change an arm; return the key for `find_fate`, and whether the arm is new."""
         row, is_new = self._find(name).propose_arm(arm, terms)
         return self._propose(row), is_new
 
     def propose_retirement(self, name: str, arm: str) -> str | None:
-        """Submit that an arm leaves; return what to ask `find_fate` for."""
+        """Propose to retire an arm; return the key for `find_fate`."""
         return self._propose(self._find(name).propose_retirement(arm))
 
     def _propose(self, row: Row | None) -> str | None:
@@ -223,11 +223,11 @@ class SharedEngine:
         return None if row is None else row.key
 
     def find_fate(self, name: str, key: str) -> bool | None:
-        """Return whether a proposal counts, or was refused; None while it waits."""
+        """Return whether a proposal was accepted; None while it waits."""
         follower, found = self._find(name), self._storage.find_submitted([key])
         if key in found and (found[key] or 0) in range(1, follower.journal.last + 1):
             return True
-        self.hear()  # a caller who proposes something else has to see why
+        self.note_news()  # a caller who proposes something else has to see why
         return None if key in found else False
 
     def decide(self, name: str, new: NewDecision) -> tuple[schemas.Decision, bool]:
@@ -297,7 +297,7 @@ class SharedEngine:
         return self._find(name).update(after)
 
     def check(self) -> None:
-        """Ask the server for something that it does only where it can write."""
+        """Ask the server for something that it does only if it can be written."""
         self._storage.notify()
 
     def close(self) -> None:

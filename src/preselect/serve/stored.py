@@ -1,4 +1,4 @@
-"""Preselectors in a storage that this process owns: each has a journal of its name there, and a learner."""
+"""Keep preselectors in a storage that this process owns: each has a journal of its name there, and a learner."""
 
 from __future__ import annotations
 

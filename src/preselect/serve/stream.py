@@ -1,4 +1,4 @@
-"""Server-sent events: updates as the backend gives them, and a comment when there is nothing to say."""
+"""Send updates as server-sent events, and comments while there are none."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _HEADERS = [
 
 
 class Update(Protocol):
-    """What is sent: anything that JSON can hold, with the number of the last event that it knows of."""
+    """An update: anything that JSON can hold, with the number of the last event that it covers."""
 
     @property
     def number(self) -> int:
-        """A client that comes back says which number it has seen."""
+        """The number of the last event; a client that reconnects sends the last number that it has seen."""
 
 
 class Streams:
@@ -54,7 +54,7 @@ class Streams:
         self._stop.set()
 
     async def pause(self, seconds: float) -> bool:
-        """Wait for so long, or until all streams end; whether they have.
+        """Wait for so long, or until all streams end; return whether they have.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""One thread that writes: it takes all that is queued, does the steps, commits once, and answers.
+"""A backend with one thread that writes: it takes all queued requests, does them, commits once, and answers.
 
-So a commit, which waits for the disk, is shared by all requests that arrived during the one before, and the event loop
-never waits for the disk.
+So all requests that arrive during a commit share the next commit, which waits for the disk once; the event loop never
+waits for the disk.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Writer:
 
 
 def _attempt(call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Do a step; errors after which nothing has changed are its result, others end the batch."""
+    """Do a step. An error after which nothing has changed becomes its result; any other error ends the batch."""
     try:
         return call(*arguments)
     except (InputError, OverloadedError) as error:

@@ -304,7 +304,7 @@ def batch(*learners: RecordedState) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        _spoil(learners, error)
+        _mark_stale(learners, error)
         raise
     finally:
         for learner in learners:
@@ -316,7 +316,7 @@ def _commit_all(learners: tuple[RecordedState, ...]) -> None:
     try:
         commit([learner.journal for learner in learners])
     except BaseException as error:
-        _spoil(learners, error)
+        _mark_stale(learners, error)
         raise
     for learner in learners:
         learner._snapshot_when_due()
@@ -327,7 +327,7 @@ def _is_same(one: Entry, other: Entry) -> bool:
     return same and one.decision._bounds.tobytes() == other.decision._bounds.tobytes()
 
 
-def _spoil(learners: tuple[RecordedState, ...], error: BaseException) -> None:
+def _mark_stale(learners: tuple[RecordedState, ...], error: BaseException) -> None:
     """Mark learners that have done something not durable, so that they restore their state before they continue."""
     for learner in learners:
         if learner.journal.drafts:

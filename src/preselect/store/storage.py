@@ -155,7 +155,7 @@ class Storage(Protocol):
     ) -> Iterator[tuple[Row, Row | None]]:
         """Yield the decisions with greater numbers than `after`, in order, each with its ending or None.
 
-        At most `limit`; with `newest_first` in the opposite order.
+        At most `limit` are yielded; with `newest_first` in reverse order.
         """
 
     def keep_snapshot(self, snapshot: Snapshot, keep: int = 2) -> None:

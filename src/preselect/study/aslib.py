@@ -1,4 +1,4 @@
-"""The plan of the ASlib study: races of k algorithms on the instances of scenarios that others measured."""
+"""The ASlib study: races of k algorithms on the instances of measured scenarios."""
 
 import os
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class AslibSetting(NamedTuple):
         return f"{Path(self.folder).name}, {self.describe()}"
 
     def describe(self) -> str:
-        """Say how races are run, on whatever scenario."""
+        """Describe how races are run, without the scenario."""
         return f"k = {self.k}" + (f", after-races {self.after:g}" if self.after else "")
 
 
@@ -74,7 +74,7 @@ class AslibPlan(Plan):
     repetitions : int, default 10
         Repetitions of each policy in each setting, each with its own order of instances.
     charge : bool, default True
-        Whether the time for computing an instance's features is added to that of its race, and taken from its limit.
+        Whether the time to compute an instance's features is added to the time of its race, and taken from its limit.
     seed : int, default 0
         Determines everything random.
     block : int, default 1
@@ -106,7 +106,7 @@ class AslibPlan(Plan):
     block: int = 1
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
-        """Say what was varied."""
+        """Describe what was varied."""
         return f"race feedback, time for features {'charged, except to baselines' if self.charge else 'not charged'}"
 
     def read_data(self, setting: AslibSetting) -> SettingData:
@@ -124,7 +124,7 @@ class AslibPlan(Plan):
 
     @classmethod
     def normalise(cls, setting: AslibSetting) -> AslibSetting:
-        """Return a setting as the command writes it."""
+        """Return a setting in the form that the command uses."""
         return AslibSetting(str(Path(setting.folder)), setting.k, float(setting.after))
 
     def list_seeds(self, setting: AslibSetting) -> tuple[int | str, ...]:
@@ -132,7 +132,7 @@ class AslibPlan(Plan):
         return setting.folder, setting.k
 
     def name_group(self, setting: AslibSetting) -> str:
-        """Say how races are run; medians are over scenarios."""
+        """Describe how races are run: medians are taken over scenarios."""
         return setting.describe()
 
     def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The plan of a study on tables of choices: of the arms of a round k are shown, and the best-ranked one wins."""
+"""The study on tables of choices: k arms of each round are shown, and the one that was ranked best wins."""
 
 import hashlib
 import os
@@ -36,15 +36,15 @@ class ChoicesSetting(NamedTuple):
 
 @dataclass(frozen=True)
 class ChoicesPlan(Plan):
-    """Tables of choices: every round once, in random order; of the k arms that are shown, the best-ranked one wins.
+    """Tables of choices: every round once, in random order; of the k shown arms, the one that was ranked best wins.
 
     Parameters
     ----------
     settings : tuple of ChoicesSetting
         Tables with the number of arms to show; at least one.
     policies : tuple of str, default newton, newton with an outside option, cppl, max-theta and random
-        Policies; the first is compared with the others. Where only winners are known, a round often has none, and only
-        policies with an outside option learn from that.
+        Policies; the first is compared with the others. Where only winners are known, many rounds have no winner among
+        the shown arms, and only policies with an outside option learn from these.
     repetitions : int, default 10
         Repetitions of each policy in each setting, each with its own order of rounds.
     feedback : {"winner", "ranking"}, default "winner"
@@ -85,7 +85,7 @@ class ChoicesPlan(Plan):
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(ChoiceReplay.feedbacks)}")
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
-        """Say what was varied."""
+        """Describe what was varied."""
         return f"{self.feedback} feedback, arms {'with' if self.with_identity else 'without'} weights of their own"
 
     def read_data(self, setting: ChoicesSetting) -> SettingData:
@@ -104,11 +104,11 @@ class ChoicesPlan(Plan):
 
     @classmethod
     def normalise(cls, setting: ChoicesSetting) -> ChoicesSetting:
-        """Return a setting as the command writes it."""
+        """Return a setting in the form that the command uses."""
         return ChoicesSetting(str(Path(setting.file)), setting.k)
 
     def digest_sources(self) -> dict[str, str]:
-        """Return digests of the policies' files, and of what the tables hold."""
+        """Return digests of the policies' files, and of the contents of the tables."""
         files = dict.fromkeys(setting.file for setting in self.settings)
         return super().digest_sources() | {file: _digest(_read_table(file)) for file in files}
 
@@ -126,7 +126,7 @@ def _digest(logs: Logs) -> str:
 
 
 def _read_table(file: str) -> Logs:
-    """Read a table, once in a process as long as it does not change."""
+    """Read a table, cached in this process until the file changes."""
     path = os.path.abspath(file)
     return _read_version(path, os.stat(path).st_mtime_ns)
 

@@ -36,7 +36,7 @@ _MEASURES = {
     ),
     "too_low": Measure(
         "Bounds that are too low",
-        "the share of arms whose true utility, or lead, is above the upper bound, which may so be overlooked",
+        "the share of arms whose true utility, or lead, is above the upper bound, so that they may be overlooked",
         "rounds' worth of arms missed above",
     ),
     "error": Measure("Distance of the estimate", "the distance of the estimate from θ*", "sum of ‖θ − θ*‖"),
@@ -55,7 +55,7 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class CoveragePlan(SyntheticPlan):
-    """How often widths contain the truth, and how estimates approach it, in the paper's synthetic rounds.
+    """Measures how often widths contain the truth, and how estimates approach it, in the paper's synthetic rounds.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class CoveragePlan(SyntheticPlan):
             raise InputError(f"variation is {self.variation!r}, which has no fixed θ* to compare with; use {known}")
 
     def check(self) -> dict[Setting, SettingData]:
-        """Check as every study does, and that the policies have widths that claim to contain the truth."""
+        """Check the plan as every study does, and that the policies have widths that claim to contain the truth."""
         for policy in self.policies:
             if not issubclass(registry.parse(policy)[0], (CPPL, Newton)):
                 raise InputError(f"{policy} has no widths that claim to contain the truth; use cppl or newton")
@@ -101,10 +101,10 @@ class CoveragePlan(SyntheticPlan):
 
     def make_environment(self, setting: SyntheticSetting, seed: np.random.SeedSequence) -> Environment:
         """Return the rounds of one repetition."""
-        return _Watched(VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed))
+        return _ComparedRounds(VARIATIONS[self.variation](setting.n, setting.d, feedback=self.feedback, seed=seed))
 
 
-class _Watched:
+class _ComparedRounds:
     """Synthetic rounds in which the policy's beliefs are compared with the truth."""
 
     def __init__(self, rounds: Synthetic) -> None:
@@ -113,7 +113,7 @@ class _Watched:
         self._found: Floats
 
     def rescale(self, policy: CPPL | Newton) -> None:
-        """Take note of the policy; the loop of studies calls this before each round."""
+        """Remember the policy; studies call this before each round."""
         self._policy = policy
 
     def context(self) -> ContextLike:
@@ -127,7 +127,7 @@ class _Watched:
         return self._rounds.outcome(decision)
 
     def truth(self) -> Floats:
-        """What the comparison found, in the order of the measures."""
+        """The result of the comparison, in the order of the measures."""
         return self._found
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:  # noqa: ARG002
@@ -144,7 +144,7 @@ def _compare_with_truth(policy: CPPL | Newton, X: Floats, theta: Floats) -> Floa
 
 
 def _find_errors(policy: CPPL | Newton, X: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Return by how much the truth is above each estimate, and the widths, which should be larger."""
+    """Return how much the truth exceeds each estimate, and the widths, which should be larger."""
     widths, estimates, truths = policy._score(as_context(X, policy.d))[1], X @ policy.theta, X @ theta
     if isinstance(policy, CPPL):  # |v - v*| <= c, Eq. (13) and below, divided by v
         return np.expm1(truths - estimates), np.expm1(widths)

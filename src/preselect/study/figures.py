@@ -1,6 +1,6 @@
-"""Figures of a study: a panel per setting with the sums of every policy over the rounds, for each measure.
+"""Draw the figures of a study: for each measure, a panel per setting with every policy's sums over the rounds.
 
-If settings differ in the budget of their after-races, one more figure shows what is reached against what they cost.
+If settings differ in the budget of their after-races, one more figure shows the gain against the cost.
 """
 
 import math
@@ -130,7 +130,7 @@ def _choose_styles(policies: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
 
 
 def _finish(figure: Any, results: Results, measure: str) -> None:
-    """Limit the lower end of the axes, when all lines are there (a row may share its scale); add legend and title."""
+    """Set the lower limits of the axes once all lines are drawn (a row may share its scale); add legend and title."""
     for panel in figure.axes:
         panel.set_ylim(bottom=max(panel.get_ylim()[0], panel.get_ylim()[1] / 3000))
     handles = {
@@ -150,7 +150,7 @@ def _shorten(name: str) -> str:
 
 
 def write_tradeoff(results: Results) -> Path | None:
-    """Draw the first ratio of the first policy against the first quotient; return the PNG, None if nothing varies.
+    """Draw what after-races gain (the first ratio) against what they cost (the first quotient), if budgets vary.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The plan of a study on environments of the user's own."""
+"""The study on environments of the user's own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +56,7 @@ class OwnPlan(Plan):
     horizon : int, default 1000
         Rounds of a repetition, at most 100,000,000.
     criteria : tuple of (name, title, meaning, label), optional
-        By what policies are judged; by default what the environments measure, the same for all of them.
+        The measures by which policies are judged; by default those of the environments, which have to be the same.
     seed : int, default 0
         Determines everything random.
     block : int, default 1
@@ -88,15 +88,15 @@ class OwnPlan(Plan):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """By what policies are judged."""
+        """The measures by which policies are judged."""
         return {name: Measure(*words) for name, *words in self.criteria}
 
     def describe(self, rounds: int) -> str:
-        """Say what was played."""
+        """Describe what was played."""
         return f"{rounds} rounds of each environment"
 
     def read_data(self, setting: OwnSetting) -> SettingData:
-        """Play two rounds, to find what the environment lacks, and return the horizon and d."""
+        """Play two rounds to find mistakes in the environment; return the horizon and d."""
         d, measures = _try_rounds(setting)
         if set(measures) != set(self.measures):
             expected = ", ".join(self.measures)
@@ -122,7 +122,7 @@ class OwnPlan(Plan):
 
 
 def _find_class(environment: str) -> tuple[Any, dict[str, Any]]:
-    """Return the class and the parameters that a text names."""
+    """Return the class and the parameters of an environment that is given as text."""
     if not isinstance(environment, str) or ":" not in environment:
         raise InputError(f"an environment is written as module:Class, not as {show(environment)}")
     name, parameters = parse_call(environment, "environment")
@@ -152,7 +152,7 @@ def _make(name: str, seed: np.random.SeedSequence) -> Any:
 
 
 def _try_rounds(setting: OwnSetting) -> tuple[int, dict[str, Measure]]:
-    """Play two rounds; return the number of features, and what policies are judged by."""
+    """Play two rounds; return the number of features, and the measures."""
     name = setting.environment
     environment = _make(name, np.random.SeedSequence(0))
     with _blame(name, "d"):
@@ -207,7 +207,7 @@ def _find_criteria(settings: tuple[OwnSetting, ...]) -> list[tuple[str, str, str
 
 @contextmanager
 def _blame(name: str, step: str) -> Iterator[None]:
-    """Say in which step an environment failed."""
+    """Turn an error of an environment into an InputError that says in which step it failed."""
     try:
         yield
     except PreselectError as error:

@@ -1,11 +1,11 @@
-"""What a study computes: settings × policies × blocks of repetitions, each repetition with seeds of its own.
+"""Plans, which say what a study computes: settings × policies × repetitions in blocks, each with its own seeds.
 
-What a setting is, and how rounds are played in it, differs from study to study: see the plans in `synthetic`, `saps`,
+What a setting is, and how its rounds are played, differs between studies: see the plans in `synthetic`, `saps`,
 `aslib`, `choices` and `own` beside this file. A plan is a plain value; only `read_data` and `make_environment` read
 data.
 
-The manifest of a folder of results, manifest.json, says what was planned, so that results can be shown without the
-data, extended, and computed again.
+The file manifest.json in a folder of results says what was planned, so that results can be shown without the data,
+extended, and computed again.
 """
 
 import json
@@ -38,7 +38,7 @@ Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest
 
 
 class Measure(NamedTuple):
-    """A quantity that is summed over the rounds and by which policies are judged; less is better.
+    """A quantity by which policies are judged; it is summed over the rounds, and less is better.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Measure(NamedTuple):
 
 
 class SettingData(NamedTuple):
-    """What a study knows about the data of a setting. Kept with the results, so that they outlive the data.
+    """What a study knows about the data of a setting. It is kept with the results, which then do not need the data.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SettingData(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """All parameters of a study. Those in `identity` determine each repetition; the others, how many there are.
+    """All parameters of a study. Those in `identity` determine each repetition; the others say how many there are.
 
     A subclass declares the class variables below and its own parameters, and defines the abstract methods.
 
@@ -127,11 +127,11 @@ class Plan(ABC):
     @property
     @abstractmethod
     def measures(self) -> dict[str, Measure]:
-        """By which quantities policies are judged, the most important one first; mostly a class variable."""
+        """The measures by which policies are judged, the most important one first; mostly a class variable."""
 
     @abstractmethod
     def read_data(self, setting: Setting) -> SettingData:
-        """Read a setting's data; an InputError says what does not fit them, such as too large a k."""
+        """Read a setting's data; raise an InputError if the setting does not fit them, such as too large a k."""
 
     @abstractmethod
     def make_environment(self, setting: Setting, seed: np.random.SeedSequence) -> Environment:
@@ -139,19 +139,19 @@ class Plan(ABC):
 
     @abstractmethod
     def describe(self, rounds: int) -> str:
-        """Say in a few words what was varied and how, for figures and reports; `rounds` are those of a repetition."""
+        """Describe in a few words what was varied, for figures and reports; `rounds` is the length of a repetition."""
 
     @classmethod
     def normalise(cls, setting: Setting) -> Setting:
-        """Return a setting as the command writes it, as in scenario for ./scenario/; by default as it is."""
+        """Return a setting in the form that the command uses, as in scenario for ./scenario/; by default unchanged."""
         return setting
 
     def list_seeds(self, setting: Setting) -> tuple[int | str, ...]:
-        """Return the values of a setting that decide, with plan and repetition, what is random: by default all."""
+        """Return the values of a setting that, with plan and repetition, determine random numbers: by default all."""
         return tuple(setting)
 
     def name_group(self, setting: Setting) -> str:
-        """Say what a setting has in common with those over which medians are taken."""
+        """Describe what a setting has in common with others over which medians are taken."""
         return f"k = {setting.k}"
 
     def describe_setting(self, setting: Setting) -> str:
@@ -159,11 +159,11 @@ class Plan(ABC):
         return str(setting)
 
     def digest_sources(self) -> dict[str, str]:
-        """Return digests of the user's own files: while they change, results do not belong together."""
+        """Return digests of the user's own files: results from before and after a change do not belong together."""
         return {policy: source for policy in self.policies if (source := registry.digest_source(policy))}
 
     def compute_ratios(self, data: SettingData, total: float) -> dict[str, float]:  # noqa: ARG002
-        """Return a total of the first measure relative to the baselines, where there is a customary way to do so."""
+        """Return a total of the first measure relative to the baselines, if there is a customary way to do so."""
         return {}
 
     def check(self) -> dict[Setting, SettingData]:
@@ -180,7 +180,7 @@ class Plan(ABC):
         return data
 
     def join(self, other: Self) -> Self:
-        """Return this plan with the settings, policies and repetitions of another of the same identity added."""
+        """Return this plan extended by the settings, policies and repetitions of another one with the same identity."""
         return replace(
             self,
             settings=tuple(dict.fromkeys(self.settings + other.settings)),
@@ -203,11 +203,11 @@ class Plan(ABC):
         return " &&\n".join(shlex.join(["preselect", "study", self.kind, *line]) for line in lines)
 
     def _write_arguments(self, out: list[str]) -> list[list[str]]:  # noqa: ARG002
-        """Return the arguments of each command that is needed, `out` among them."""
+        """Return the arguments of each necessary command, including `out`."""
         return []
 
     def _write_options(self, default: "Plan", names: dict[str, str]) -> list[str]:
-        """Write --policies and the options, by the name of the parameter, whose values are not the default."""
+        """Write --policies and those options whose values are not the default; `names` maps parameters to options."""
         names = {"policies": "policies", **names, "repetitions": "reps", "seed": "seed"}
         changed = [name for name in names if getattr(self, name) != getattr(default, name)]
         return [part for name in changed for part in (f"--{names[name]}", _write_value(getattr(self, name)))]
@@ -220,7 +220,8 @@ class Plan(ABC):
     def from_json(cls, kind: str, parameters: dict[str, Any]) -> "Plan":
         """Return the plan of a kind with the parameters that `as_json` gave.
 
-        Known are those of this library, which `preselect.study` imports, and every other subclass so far imported.
+        The kinds are those of this library, which `preselect.study` imports, and other subclasses that have been
+        imported.
         """
         known = {plan.kind: plan for plan in _find_subclasses(cls)}
         if kind not in known:
@@ -234,12 +235,12 @@ def _write_value(value: object) -> str:
 
 
 def write_list(values: Iterable[object]) -> str:
-    """Write values as options take them, with commas between."""
+    """Write values in the form that options take, with commas between them."""
     return ",".join(map(str, values))
 
 
 def group_by_k(settings: Iterable[tuple[str, int]], options: list[str]) -> list[list[str]]:
-    """Return the arguments of one command for each group of sources that are played with the same values of k."""
+    """Return the arguments of one command for each group of sources with the same values of k."""
     choices: dict[str, list[int]] = {}
     for source, k in settings:
         choices.setdefault(source, []).append(k)
@@ -250,7 +251,7 @@ def group_by_k(settings: Iterable[tuple[str, int]], options: list[str]) -> list[
 
 
 def _guard(sources: list[str]) -> list[str]:
-    """Keep names of files and folders from being taken for options."""
+    """Add -- so that names of files and folders are not taken for options."""
     return ["--", *sources] if any(source.startswith("-") for source in sources) else sources
 
 
@@ -276,7 +277,7 @@ class Manifest:
 
     @classmethod
     def gather(cls, plan: Plan, folder: Path) -> Self:
-        """Check a plan and make its manifest, joined with the one that the folder already holds."""
+        """Check a plan and make its manifest, joined with the manifest that the folder may already hold."""
         data = plan.check()
         manifest = cls(plan, data, plan.digest_sources())
         return manifest._join(folder) if (folder / _MANIFEST).exists() else manifest
@@ -313,7 +314,7 @@ class Manifest:
         }
 
     def _join(self, folder: Path) -> Self:
-        """Return this manifest with what a folder already holds added, or raise an error if it does not fit."""
+        """Return this manifest extended by what a folder already holds; raise an error if they do not fit."""
         self._check_fits(folder, _read_content(folder / _MANIFEST))
         kept = type(self).read(folder)
         data, sources = {**kept.data, **self.data}, {**kept.sources, **self.sources}

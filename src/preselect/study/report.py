@@ -1,4 +1,4 @@
-"""What people read of a study: tables for the terminal, and one self-contained HTML page with everything."""
+"""Report a study: tables for the terminal, and one self-contained HTML page with everything."""
 
 import math
 from collections import Counter
@@ -46,7 +46,7 @@ def write_report(results: Results) -> Path:
 
 
 def name_winners(results: Results, measure: str) -> str:
-    """Say which policies have the smallest mean, and in how many settings."""
+    """Describe which policies have the smallest mean, and in how many settings."""
     means: dict[Setting, dict[str, float]] = {}
     for (setting, policy), summary in results.summarise(measure).items():
         means.setdefault(setting, {})[policy] = summary.mean
@@ -86,7 +86,7 @@ def _format_summary(summary: Summary, *, best: bool) -> Cell:
 
 
 def format_mean(mean: float, error: float, sign: str = "-") -> str:
-    """Return a mean ± its standard error; the mean alone if the error is NaN, as it is for a single repetition.
+    """Return a mean ± its standard error; the mean alone if the error is NaN, as for a single repetition.
 
     `sign` is "+" to mark positive means, too.
 
@@ -129,7 +129,7 @@ def _format_p(value: float) -> str:
 
 
 def _explain_limits(found: list[PairedComparison]) -> str:
-    """Say how small p-values could be, or why there are none; empty if nothing keeps them from being small."""
+    """Describe how small p-values can be, or why there are none; empty if they can be small."""
     if not found:
         return ""
     pairs, repetitions = len(found), max(one.repetitions for one in found)
@@ -147,7 +147,7 @@ def _tabulate_costs(results: Results) -> _Table:
 
 
 def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: _Content) -> list[list[str | _Content]]:
-    """Arrange cells in rows, the header first; whichever of settings and policies is longer becomes the rows."""
+    """Arrange cells in rows, the header first; the longer one of settings and policies becomes the rows."""
     across: list[list[str | _Content]] = [[plan.heading, *plan.policies]]
     across += [
         [str(setting), *(cells.get((setting, policy), missing) for policy in plan.policies)]
@@ -159,7 +159,7 @@ def lay_out(plan: Plan, cells: Mapping[tuple[Setting, str], _Content], missing: 
 
 
 def lay_out_ratios(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> list[list[str]]:
-    """Arrange one ratio by settings and policies, the header first, with the median over the settings of each group."""
+    """Arrange one ratio by settings and policies, the header first, with medians over groups of settings."""
     middle = _compute_medians(plan, values)
     rows = [(str(setting), [values.get((setting, policy)) for policy in plan.policies]) for setting in plan.settings]
     rows += [
@@ -174,7 +174,7 @@ def _format_ratio(value: float | None) -> str:
 
 
 def _compute_medians(plan: Plan, values: Mapping[tuple[Setting, str], float]) -> dict[tuple[str, str], float]:
-    """Return the median over the settings of a group of each policy's value; NaN does not count."""
+    """Return the median of each policy's values over the settings of each group, ignoring NaN."""
     groups: dict[tuple[str, str], list[float]] = {}
     for (setting, policy), value in values.items():
         if not math.isnan(value):

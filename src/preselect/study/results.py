@@ -1,4 +1,4 @@
-"""Results of a study in a folder: a manifest, one file per finished block, and what is derived from them.
+"""Results of a study in a folder: a manifest, one file per finished block, and tables and figures made from them.
 
 manifest.json    version, parameters, what is known about the data, the command to compute it again, software
 blocks/          one file per (setting, policy, block of repetitions), written when it is finished
@@ -94,8 +94,8 @@ class Results:
         Parameters
         ----------
         folder : str or path
-            A folder, made if it is not there. It may hold results of a study with the same `identity`, finished or
-            not, but no other file with the name of one of ours.
+            A folder, which is created if necessary. It may hold results of a study with the same `identity`, finished
+            or not, but no other files with names that results use.
         plan : Plan
             What is to be computed. Its data are read and its policies constructed, to find mistakes early.
         """
@@ -138,7 +138,7 @@ class Results:
             raise ResultsError(f"cannot write results to {self.folder}: {error}") from None
 
     def find_data(self, setting: Setting) -> SettingData:
-        """Return what is known about a setting's data; if the manifest does not say it, the data are read."""
+        """Return what is known about a setting's data, from the manifest or else from the data themselves."""
         if setting not in self.manifest.data:
             try:
                 self.manifest.data[setting] = self.plan.read_data(setting)
@@ -154,7 +154,7 @@ class Results:
         return space_checkpoints(self.find_data(setting).rounds)
 
     def read_finished(self) -> dict[_Key, Finished]:
-        """Read all finished repetitions, once; blocks that are damaged or hold something else do not count."""
+        """Read all finished repetitions, once; ignore blocks that are damaged or hold something else."""
         if self._finished is None:
             keys = [(setting, policy) for setting in self.plan.settings for policy in self.plan.policies]
             blocks = {key: self._read_blocks(Task(self.plan, *key, 0, 1)) for key in keys}
@@ -245,7 +245,7 @@ class Results:
         return {key: summarise(curves[:, -1]) for key, curves in self.load(measure).items()}
 
     def compare(self, measure: str) -> dict[_Key, PairedComparison]:
-        """Compare the first policy with each other one, over the repetitions that both have.
+        """Compare the first policy with each of the others, over the repetitions that both have.
 
         p-values are adjusted for all of these comparisons, over policies and settings.
 
@@ -270,7 +270,7 @@ class Results:
         return first.arrays[measure][here, -1], other.arrays[measure][there, -1]
 
     def compute_ratios(self) -> dict[str, dict[_Key, float]]:
-        """Return the means of the first measure relative to baselines, and quotients, by the name of the ratio."""
+        """Return, by name, the ratios of the first measure's means to baselines, and the quotients."""
         found: dict[str, dict[_Key, float]] = {}
         for (setting, policy), summary in self.summarise(next(iter(self.plan.measures))).items():
             for name, value in self.plan.compute_ratios(self.find_data(setting), summary.mean).items():
@@ -294,7 +294,7 @@ def space_checkpoints(rounds: int) -> NDArray[np.int64]:
 
 
 def _make_tasks(plan: Plan) -> Iterator[Task]:
-    """Yield the blocks so that every policy and setting has some repetitions before any has all."""
+    """Yield the blocks in an order that gives every policy and setting some repetitions before any has all."""
     for first in range(0, plan.repetitions, plan.block):
         for setting in plan.settings:
             for policy in plan.policies:
@@ -306,7 +306,7 @@ def _simplify(text: str) -> str:
 
 
 def _refuse_foreign_files(folder: Path) -> None:
-    """Never write over files of someone else."""
+    """Raise a ResultsError if a folder without a manifest holds files that would be overwritten."""
     for name in _OURS:
         if (folder / name).exists() and not (folder / "manifest.json").exists():
             raise ResultsError(f"{folder} has no manifest.json but a {name} that is not ours; choose another folder")

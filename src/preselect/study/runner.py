@@ -1,4 +1,4 @@
-"""Run the unfinished blocks of a study, on processes of this machine or on a Dask cluster.
+"""Run the unfinished blocks of a study, in processes on this machine or on a Dask cluster.
 
 Each repetition is one loop: context → select → outcome → learn.
 """
@@ -40,12 +40,12 @@ def compute(
     cluster: str | None = None,
     report: Callable[[int, int, Task | None], None] | None = None,
 ) -> None:
-    """Compute the blocks of a plan that are not finished, write each as soon as it is, and then the tables.
+    """Compute the unfinished blocks of a plan, write each as soon as it is finished, and then write the tables.
 
     Parameters
     ----------
     results : Results
-        Where to; as `Results.create` returns it.
+        Where to write them: what `Results.create` returned.
     plan : Plan
         What to compute: the plan of these results, or a part of it.
     workers : int, default -1
@@ -74,14 +74,14 @@ def _ignore(done: int, total: int, task: Task | None) -> None:
 
 
 def _find_classes(task: Task) -> dict[str, Any]:
-    """Return the classes that no other process could import, because a notebook or a script defines them."""
+    """Return the classes that other processes cannot import, because a notebook or a script defines them."""
     texts = [task.policy, *(value for value in task.setting if isinstance(value, str))]
     names = [text.partition("(")[0].partition(":")[2] for text in texts if text.startswith("__main__:")]
     return {name: getattr(sys.modules["__main__"], name) for name in names}
 
 
 def _define(classes: dict[str, Any]) -> None:
-    """Define the classes of another process's notebook or script here."""
+    """Define the classes of another process's notebook or script in this process."""
     vars(sys.modules["__main__"]).update(classes)
 
 
@@ -105,7 +105,10 @@ def _repeat(task: Task, repetition: int, rounds: int) -> _Arrays:
 
 
 def _start(task: Task, repetition: int) -> tuple[Policy, Environment]:
-    """Make policy and environment. Seeds do not depend on the policy: all policies meet common random numbers."""
+    """Make policy and environment.
+
+    Seeds do not depend on the policy, so that all policies meet the same random numbers.
+    """
     values = task.plan.list_seeds(task.setting)
     numbers = [value if isinstance(value, int) else _digest(value) for value in values]
     of_environment, of_policy = np.random.SeedSequence((task.plan.seed, *numbers, repetition)).spawn(2)
@@ -183,7 +186,7 @@ def _run_on_processes(jobs: list[_Job], workers: int) -> Iterator[_Block]:
 
 
 def _run_in_worker(parent: int, folder: str, job: _Job) -> _Block:
-    """Run a block in its parent's working folder, in a process that ends with its parent even if that is killed."""
+    """Run a block in the parent's working folder; this process ends with its parent, even if that is killed."""
     os.chdir(folder)
     watched = any(thread.name == "watch parent" for thread in threading.enumerate())
     if os.getpid() != parent and not watched:
@@ -211,7 +214,7 @@ def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
 
 
 def _run_on_worker(job: _Job) -> _Block:
-    """Run a block on a Dask worker, and say so if the worker lacks what this machine has."""
+    """Run a block on a Dask worker; an error says where, because the worker may lack what this machine has."""
     task, _, classes = job
     _define(classes)
     try:

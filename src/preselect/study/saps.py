@@ -1,4 +1,4 @@
-"""The plan of the paper's second study (Section 6.2): which parametrizations of SAPS to run, by number of choices."""
+"""The paper's second study (Section 6.2): which k parametrizations of SAPS to run on an instance."""
 
 import os
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class SapsPlan(Plan):
     data : str or None, default None
         Folder of a table of run times; None for the table that comes with the library.
     feedback : {"winner", "ranking", "race"}, default "ranking"
-        What is observed of the chosen arms: drawn from the model, or which one was really fastest.
+        What is observed of the chosen arms: a winner or ranking drawn from the model, or which one was really fastest.
     scale : float, default 100.0
         λ of the utilities, per second. The paper has 10; runs of the shipped table end after 0.1 s.
     seed : int, default 0
@@ -76,7 +76,7 @@ class SapsPlan(Plan):
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(RuntimeReplay.feedbacks)}")
 
     def describe(self, rounds: int) -> str:
-        """Say what was varied."""
+        """Describe what was varied."""
         source = "the shipped table" if self.data is None else f"the table in {self.data}"
         return f"{rounds} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
 
@@ -103,7 +103,7 @@ class SapsPlan(Plan):
 
 
 def _read_table(folder: str | None) -> RuntimeTable:
-    """Read the table in a folder, or the shipped one, once in a process."""
+    """Read the table in a folder, or the one that comes with the library; cached in this process."""
     return _read_absolute(None if folder is None else os.path.abspath(folder))
 
 

@@ -1,4 +1,4 @@
-"""Sums at the horizon, summarised over repetitions, and pairs of policies compared repetition by repetition."""
+"""Summarise sums at the horizon over repetitions, and compare policies repetition by repetition."""
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
@@ -23,11 +23,11 @@ class Summary:
     Parameters
     ----------
     repetitions : int
-        How many there are.
+        How many repetitions there are.
     mean, standard_error : float
-        Their mean and its standard error; NaN for the error of a single repetition.
+        The mean of the sums and its standard error, which is NaN for a single repetition.
     median, lower, upper : float
-        Their median, and the 5 % and 95 % quantiles.
+        The median of the sums, and their 5 % and 95 % quantiles.
     """
 
     repetitions: int
@@ -40,7 +40,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """One policy minus another, repetition by repetition, on common random numbers.
+    """The differences between two policies, repetition by repetition, on common random numbers.
 
     p-values are adjusted by Holm's method for all pairs that are compared together. They are never below 1e-5 times the
     number of pairs, and NaN where there are too few repetitions for any to be below 0.05 (see `find_least_p`).
@@ -48,14 +48,14 @@ class PairedComparison:
     Parameters
     ----------
     repetitions : int
-        How many both policies have.
+        How many repetitions both policies have.
     difference, standard_error : float
         Mean of the differences and its standard error; NaN for the error of a single repetition.
     p_mean : float
-        p-value of the hypothesis that the mean difference is 0: the larger of that of random sign flips and that of the
-        studentised bootstrap.
+        p-value of the hypothesis that the mean difference is 0: the larger one of a test with random sign flips and of
+        the studentised bootstrap.
     wins, losses : int
-        Repetitions in which the first policy has less, and in which it has more.
+        In how many repetitions the first policy has the smaller sum, and in how many the larger.
     p_sign : float
         p-value of the hypothesis that wins and losses are equally likely, by a sign test.
     """
@@ -113,7 +113,7 @@ def _describe(
 
 
 def find_least_p(repetitions: int, pairs: int) -> float:
-    """Return the smallest p-value that is possible: that of differences which all have the same sign.
+    """Return the smallest possible p-value, which differences that all have the same sign get.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _studentise(mean: Floats, variance: Floats) -> Floats:
 
 
 def _draw(repetitions: int, columns: int, resamples: int) -> Iterator[tuple[Floats, Floats]]:
-    """Yield weights that make a mean of repetitions, a row for each resample: of sign flips and of the bootstrap."""
+    """Yield pairs of weights of the repetitions, for sign flips and for the bootstrap; each row is a resample."""
     generator = np.random.default_rng(0)
     rows = max(1, _CHUNK // max(repetitions, columns))
     for first in range(0, resamples, rows):
@@ -189,7 +189,7 @@ def _draw(repetitions: int, columns: int, resamples: int) -> Iterator[tuple[Floa
 
 
 def _sign_test(wins: int, losses: int) -> float:
-    """Return the probability of a split at least as uneven if wins and losses are equally likely; at least 1e-5."""
+    """Return the probability of a split at least this uneven if wins and losses are equally likely; at least 1e-5."""
     rounds, few = wins + losses, min(wins, losses)
     p = 2 * sum(math.comb(rounds, i) for i in range(few + 1)) / (1 << rounds)
     return min(1.0, max(p, 1.0 / (_RESAMPLES + 1)))

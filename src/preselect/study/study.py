@@ -1,4 +1,4 @@
-"""A study from Python: run it, look at it as frames and figures, and compare policies."""
+"""`run` and `Study`: run a study from Python, get its results as data frames and figures, and compare policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES = ("totals", "curves", "summary", "ratios", "paired", "timing")
 
 
 class Study:
-    """Policies on environments, with the results in a folder. `run` makes one, `Study.open` opens one.
+    """A study of policies on environments, with its results in a folder. `run` makes one, `Study.open` opens one.
 
     In a notebook it shows its table and its figure.
 
@@ -107,7 +107,7 @@ class Study:
         return _make_frame(list_rows(self.results, table), list_columns(self.plan, table))
 
     def compare(self, policy: str | None = None, measure: str | None = None) -> _Frame:
-        """Compare one policy with each other one, repetition by repetition, as a pandas.DataFrame.
+        """Compare one policy with each of the others, repetition by repetition, as a pandas.DataFrame.
 
         `preselect.study.PairedComparison` describes the columns. p-values are missing where there are too few
         repetitions for any to be below 0.05.
@@ -166,7 +166,7 @@ def run(
     report: Callable[[int, int, Task | None], None] | None = None,
     **parameters: Any,
 ) -> Study:
-    """Run policies on environments; results go to a folder, as with `preselect study`, and are resumed from there.
+    """Run policies on environments; results go to a folder, as with `preselect study`, from which they are resumed.
 
     The command with the same arguments writes the same files, apart from measured times.
 
@@ -189,7 +189,7 @@ def run(
     report : callable, optional
         Called as `report(done, total, task)` when a block is finished.
     **parameters : Any
-        What else the plan of the study takes, such as repetitions, horizon and seed.
+        Further parameters of the study's plan, such as repetitions, horizon and seed.
     """
     plan = _make_plan(environments, policies, k, parameters)
     study = Study.create(Path("results", plan.kind) if out is None else out, plan)

@@ -1,4 +1,4 @@
-"""The plan of the paper's first study (Section 6.1): synthetic rounds, by number of arms, features and choices."""
+"""The paper's first study (Section 6.1): synthetic rounds with n arms, d features and k choices."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -116,7 +116,7 @@ class SyntheticPlan(Plan):
             raise InputError(f"unknown variation {self.variation!r}; choose one of {', '.join(VARIATIONS)}")
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
-        """Say what was varied."""
+        """Describe what was varied."""
         return f"variation: {self.variation}, feedback: {self.feedback}"
 
     def describe_setting(self, setting: SyntheticSetting) -> str:

@@ -37,11 +37,11 @@ def aslib(
 ) -> None:
     """Replay races on ASlib scenarios, each a folder: instances in random order, the fastest algorithm wins.
 
-    Where none of the chosen algorithms solves an instance, there is no winner. Reported are the PAR10 of the race, the
+    If none of the chosen algorithms solves an instance, there is no winner. The report has the PAR10 of the race, the
     resources that it takes on k cores, and how far it is above the virtual best solver, relative to the gap of the
     single best solver and of the best fixed set of k, both chosen in hindsight.
 
-    In after-races, algorithms that were not chosen race against the winner's time when the answer is out. They cost CPU
+    In after-races, algorithms that were not chosen race against the winner's time once the race is over. They cost CPU
     time, which is counted separately, but the answer does not wait for them.
     """
     several = product(map(str, folders), split_integers(choices, "--k"), _split_budgets(budgets))

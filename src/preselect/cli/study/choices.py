@@ -18,7 +18,7 @@ from preselect.study import ChoicesPlan, ChoicesSetting
     type=click.Choice(ChoiceReplay.feedbacks),
     default=ChoicesPlan.feedback,
     show_default=True,
-    help="What is observed of the arms that are shown: the best one, or all that have a place, in order.",
+    help="What is observed of the shown arms: the best one, or all that have a place, in order.",
 )
 @click.option("--no-identity", is_flag=True, help="Arms have no weights of their own, only their features.")
 @add_common_options("results/choices", ChoicesPlan.policies, ChoicesPlan.repetitions)
@@ -32,7 +32,7 @@ def choices(
     seed: int,
     **running: Any,
 ) -> None:
-    """Replay tables of choices: k of the n arms of a round are shown, and the best-ranked of these wins.
+    """Replay tables of choices: k of the n arms of a round are shown, and the one that was ranked best wins.
 
     FILE is a log as `preselect fit` reads it: a CSV or Parquet table (see docs/logs.md), a journal, a file of PrefLib,
     or the rankings of the sushi data (sushi3b.5000.10.order, with sushi3.udata and sushi3.idata beside it). Rounds

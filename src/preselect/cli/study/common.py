@@ -1,4 +1,4 @@
-"""What the studies share: options, progress, and the tables that are printed."""
+"""Shared by the commands of studies: options, progress, and printed tables."""
 
 import json
 import sys
@@ -99,7 +99,7 @@ def _show_block(bar: Bar, done: int, total: int, task: Task | None) -> None:
 
 @contextmanager
 def _explain_interrupt(results: Results, plan: Plan) -> Iterator[None]:
-    """On Ctrl-C, say what is kept and how to resume."""
+    """On Ctrl-C, print what is kept and how to resume."""
     try:
         yield
     except KeyboardInterrupt:
@@ -109,7 +109,7 @@ def _explain_interrupt(results: Results, plan: Plan) -> Iterator[None]:
 
 
 def print_results(results: Results, style: str, asked: Plan | None = None) -> None:
-    """Print results as tables, or everything as JSON; say if blocks of what was asked for, or of all, are missing."""
+    """Print results as tables, or everything as JSON; say how many blocks of `asked`, or of all, are missing."""
     if style == "json":
         click.echo(json.dumps(_as_json(results), indent=2, allow_nan=False))
         return

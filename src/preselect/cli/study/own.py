@@ -1,4 +1,4 @@
-"""`preselect study run`: policies on environments of one's own."""
+"""`preselect study run`: run policies on environments of your own."""
 
 from typing import Any
 

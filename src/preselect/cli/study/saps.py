@@ -15,7 +15,7 @@ from preselect.study.saps import PAPERS_LAMBDA
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Folder with a table of run times.  [default: the included table]"
 )
-@click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; a panel for each.")
+@click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; several as in 3,5,10.")
 @click.option(
     "--feedback",
     type=click.Choice(RuntimeReplay.feedbacks),
@@ -42,8 +42,8 @@ def saps(
 ) -> None:
     """Run the paper's second study: which parametrizations of SAPS to run on an instance.
 
-    Every instance of the table comes once, in random order; a policy chooses k of the parametrizations by features of
-    both. Drawn for comparison: a random set, the k arms with the largest mean utility, and the best fixed set in
+    Every instance of the table comes once, in random order; a policy chooses k parametrizations by features of both.
+    The figures compare with a random set, the k arms with the largest mean utility, and the best fixed set in
     hindsight.
     """
     plan = SapsPlan(

@@ -5,7 +5,7 @@ Spaces and tabs around them, comments (%), blank lines and both line endings are
 value of a nominal attribute need not be declared, since some published files declare too few. Reading takes time linear
 in the length of the file, whatever it contains.
 
-Some of the files have passed through R, which changes names; `match_names` and `select_names` find them nevertheless.
+Names in some files have been changed by R; `match_names` and `select_names` find them nevertheless.
 """
 
 import re
@@ -89,7 +89,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def _split_values(line: str) -> list[str | None] | None:
-    r"""Values between commas, without their quotes; None for a missing value. None for the whole if quotes are wrong.
+    r"""The values between commas, without their quotes; None for a missing value.
+
+    None instead of all if quotes are wrong.
 
     >>> _split_values(r"a, 'b, c' ,?, 'it\'s'")
     ['a', 'b, c', None, "it's"]

@@ -16,7 +16,7 @@ _BARE_QUESTION_MARK = re.compile(r"(?<=[:-])(\s++)\?(?=\s*+(?:#|$))")
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """The contents of the file. Every plain value is a text, except that null and nothing are None."""
+    """The contents of the file. Every plain value is a text; null and empty values are None."""
     text = "\n".join(map(_tidy, arff.read_lines(path)))
     if len(text) > _MAX_CHARACTERS:
         raise InputError(f"{path} has {len(text)} characters; a description may have {_MAX_CHARACTERS}")
@@ -40,7 +40,7 @@ def as_list(value: Any) -> list[str]:
 
 
 def _tidy(line: str) -> str:
-    """A line without what YAML does not allow: tabs, and a bare question mark as a value."""
+    """A line in which tabs and bare question marks, which YAML does not allow, are replaced."""
     return _BARE_QUESTION_MARK.sub(r"\1'?'", line.expandtabs())
 
 
@@ -82,7 +82,7 @@ def _import_yaml() -> Any:
 
 @cache
 def _make_loader() -> Any:
-    """A class of loaders that makes texts of all values but nulls.
+    """A YAML loader class that reads all values but nulls as texts.
 
     Its base is PyYAML's loader in Python; the one in C overflows the stack on deep nesting.
     """

@@ -126,7 +126,7 @@ def _rank(keys: Floats, solved: _Booleans) -> Integers:
 
 
 def _measure_loss(keys: Floats, solved: _Booleans) -> Floats:
-    """0 for the best quality on each instance, 1 for the worst and where the instance was not solved."""
+    """The loss of each run: 0 for the best quality on the instance, 1 for the worst and for unsolved instances."""
     best = np.where(solved, keys, np.inf).min(axis=1, keepdims=True)
     worst = np.where(solved, keys, -np.inf).max(axis=1, keepdims=True)
     loss = np.ones(solved.shape)

@@ -73,7 +73,7 @@ class Scenario:
     feature_names : list of str
         Their names.
     feature_costs : array of shape (instances,)
-        Seconds to compute the features of an instance, all steps in use together; 0 where unknown.
+        Seconds to compute the features of an instance in all steps that are used; 0 where unknown.
     algorithm_features : array of shape (algorithms, features of algorithms), or None
         Features of the algorithms; NaN where missing.
     algorithm_feature_names : list of str
@@ -223,7 +223,7 @@ def _require_scenario(folder: Path) -> Path:
 
 
 class _InstanceFeatures(NamedTuple):
-    """Features of instances: values (instances x features, NaN where missing), names, and what each instance costs."""
+    """Features of instances: values (instances x features, NaN where missing), names, and costs per instance."""
 
     values: Floats
     names: list[str]

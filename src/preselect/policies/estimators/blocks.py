@@ -86,7 +86,7 @@ class BlockNewton(Estimator):
         weighed: Floats = rows * weights
         return weighed
 
-    def covary(self, rows: Floats, ids: Integers) -> Floats:
+    def find_covariance(self, rows: Floats, ids: Integers) -> Floats:
         """Return the covariance of the utilities of these arms, k x k."""
         shared, own = rows[:, : self.shared], rows[:, self.shared :]
         covariance: Floats = shared @ self.P.shared @ shared.T
@@ -96,7 +96,7 @@ class BlockNewton(Estimator):
     def look(self, rows: Floats, ids: Integers) -> tuple[Floats, Floats]:
         """Return the utilities of these arms and their variances."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.weigh(rows, ids).sum(axis=1), self.covary(rows, ids).diagonal()
+            return self.weigh(rows, ids).sum(axis=1), self.find_covariance(rows, ids).diagonal()
 
     def gain(self, rows: Floats, ids: Integers, gradients: Floats, curvatures: Floats) -> None:
         """Update each of these arms separately, given the slope and the curvature of its log-likelihood."""

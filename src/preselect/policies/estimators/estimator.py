@@ -89,7 +89,7 @@ class Estimator:
         weighed: Floats = rows * self.theta
         return weighed
 
-    def covary(self, rows: Floats, ids: Integers) -> Floats | None:  # noqa: ARG002
+    def find_covariance(self, rows: Floats, ids: Integers) -> Floats | None:  # noqa: ARG002
         """Return the covariance of the utilities of these arms, k x k; None if there is none."""
         Sigma = self.covariance
         return None if Sigma is None else rows @ Sigma @ rows.T

@@ -1,1 +1,1 @@
-"""The pages of the service: what its preselectors do, live, and why."""
+"""The dashboard: pages that show live what preselectors do, and why."""

@@ -1,4 +1,4 @@
-"""What a page shows of a preselector, folded event by event; its size is bounded, whatever happens."""
+"""The figures that a page shows of a preselector, updated event by event, in bounded memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Aggregate:
     Attributes
     ----------
     number : int
-        The number of the last event that is in it.
+        The number of the last event that was counted.
     counts : Counter
         Decisions that were made ("decided"), and those that ended: "told", "void", "expired".
     waiting : int
@@ -87,7 +87,7 @@ class Aggregate:
         return len(last) / (max(now - last[0], 1e-3) if is_full else seconds)
 
     def fold(self, records: Iterable[Record]) -> None:
-        """Take in the events that follow.
+        """Count the events that follow.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Aggregate:
         return made, bucket
 
     def _compare(self, made: _Waiting, record: Record) -> None:
-        """Compare predictions with the outcome, if they are kept, and take in what it says of a race."""
+        """Compare the predictions that are kept with the outcome, and count a race."""
         text = record.row.text
         if made.utilities is None and text and '"seconds"' not in text:  # nothing else need be read
             return

@@ -1,4 +1,4 @@
-"""The pages of arms: all of them, searched and sorted, and the forms with which an admin adds and retires one."""
+"""Pages about arms: the list, with search and sorting, and forms with which an admin adds and retires arms."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from preselect.serve.schemas import ArmTerms
 _ON_A_PAGE = 50
 
 _SORTS: dict[str, Callable[[ArmRow], Any]] = {
-    "utility": lambda row: -_or_least(row.utility),
+    "utility": lambda row: -_none_to_least(row.utility),
     "name": lambda row: row.name.lower(),
-    "chance": lambda row: -_or_least(row.chance),
+    "chance": lambda row: -_none_to_least(row.chance),
     "plays": lambda row: -row.plays,
     "wins": lambda row: -row.wins,
-    "share": lambda row: -_or_least(row.share),
+    "share": lambda row: -_none_to_least(row.share),
 }
 
 
-def _or_least(value: float | None) -> float:
+def _none_to_least(value: float | None) -> float:
     return -math.inf if value is None else value
 
 
@@ -96,7 +96,7 @@ async def ask_about_arm(desk: Desk, request: Request, visitor: Visitor) -> Respo
 
 
 async def retire_arm(desk: Desk, request: Request, _: Visitor) -> Response:
-    """Let an arm leave."""
+    """Retire an arm."""
     name, form = request.path_params["name"], await read_form(request)
     arm = form.get("arm", "")
     await desk.backend.retire_arm(name, arm)

@@ -1,4 +1,4 @@
-"""History in a bounded number of buckets: when there are too many, two neighbours become one."""
+"""History in a bounded number of buckets of time: when there are too many, neighbours are merged."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Bucket:
     decided, told, void, expired : int
         How many decisions were made, and ended in each way.
     plays, wins : Counter
-        By arm: how often it was chosen, and won; None stands for all arms that are not listed.
+        By arm: how often it was chosen, and won; the key None stands for all arms that are not listed.
     waiting : _Range
         How many decisions waited.
     effective : _Range
-        Among how many arms choices were spread; see `Spread`.
+        The effective number of arms among which choices were spread; see `Spread`.
     first, expected : _Range
         How often the first arm of the set won, and a random one of the set would have, over the last outcomes.
     """

@@ -1,4 +1,4 @@
-"""Live pages: parts of a page, as HTML, whenever they change."""
+"""Live pages: send parts of a page as HTML whenever they change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Rendered(NamedTuple):
 
 
 class Live:
-    """Parts of pages, rendered once for all who look.
+    """Renders parts of pages, once for all visitors.
 
     Parameters
     ----------

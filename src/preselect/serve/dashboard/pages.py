@@ -1,4 +1,4 @@
-"""The pages: each reads what it needs from the backend, and fills in a template."""
+"""Pages of the dashboard: each reads what it needs from the backend, and fills in a template."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _HEADER = " -H 'Authorization: Bearer KEY'"
 
 @dataclass(frozen=True)
 class Desk:
-    """What pages are made from.
+    """The objects from which pages are made.
 
     Parameters
     ----------
     backend : Backend
         Keeps the preselectors.
     watches : Watches
-        Follow those that someone is watching.
+        Follow the preselectors that someone is watching.
     live : Live
         Renders the parts of pages that change.
     streams : Streams

@@ -1,4 +1,4 @@
-"""Every page of the dashboard: its path, who may see it, and who makes it."""
+"""The table of all pages of the dashboard: path, role, and the function that answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PRESELECTOR = "/preselectors/{name}"
 
 
 class Page(NamedTuple):
-    """A page, or what a form of it does.
+    """A page, or the action of a form on a page.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Page(NamedTuple):
     path : str
         Its path.
     role : str
-        The least role of who may ask for it.
+        The least role that may ask for it.
     answer : callable
         Makes the answer.
     """

@@ -1,4 +1,4 @@
-"""Curves for the charts of a page: columns of at most 2000 points."""
+"""Compute the curves for the charts of a page, as columns of at most 2000 points."""
 
 from __future__ import annotations
 

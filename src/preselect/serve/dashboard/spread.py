@@ -1,4 +1,4 @@
-"""Figures over the last rounds, kept up to date in a few steps for each of them."""
+"""Figures over the last rounds, each updated in a few steps per round."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Spread:
         self._size, self._sum = 0, 0.0  # of c log c over all counts c
 
     def add(self, chosen: tuple[str, ...]) -> None:
-        """Take in a set, and forget the one that is too old.
+        """Add a set, and forget the oldest one if there are too many.
 
         Parameters
         ----------
@@ -61,10 +61,10 @@ class Spread:
 
 
 class FirstSlot:
-    """How often the first arm of a set won in the last 500 outcomes, beside what an arm of it at random would have.
+    """How often the first arm of a set won in the last 500 outcomes, and how often a random arm of it would have.
 
-    Which set would have been better nobody can see: arms that were not chosen could not win. Within a set, an arm at
-    random wins one time in k, if any arm wins.
+    Nobody can see which set would have been better, because arms that were not chosen could not win. Within a set, a
+    random arm wins one time in k, if any arm wins.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class FirstSlot:
         self._won = self._expected = 0.0
 
     def add(self, chosen: tuple[str, ...], leaders: tuple[str, ...]) -> tuple[float, float]:
-        """Take in an outcome; return both rates.
+        """Add an outcome; return both rates.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class FirstSlot:
 
 
 class Delays:
-    """How long outcomes took, in bins of which each is about 1.78 times as wide as the one before."""
+    """How long outcomes took, in bins that are each about 1.78 times as wide as the one before."""
 
     _PER_DECADE, _FIRST = 4, -3  # the first bin ends at 1 ms
 
@@ -128,7 +128,7 @@ class Delays:
         return [(self._end(place), self._bins[place]) for place in places]
 
     def find_quantile(self, share: float) -> float:
-        """Return the delay that this share of decisions does not exceed, rounded up to the end of its bin.
+        """Return the delay that this share of outcomes does not exceed, rounded up to the end of its bin.
 
         Parameters
         ----------

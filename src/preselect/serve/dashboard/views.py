@@ -1,4 +1,4 @@
-"""What templates show of a preselector: figures as texts, and coordinates of small drawings."""
+"""Prepare what templates show of a preselector: figures as texts, and coordinates of small drawings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ArmRow(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """What is believed about all arms and, if the policy has weights, about features."""
+    """Estimates of all arms and, if the policy has weights, of features."""
 
     arms: list[tuple[str, Estimate]]
     nobody: float | None
@@ -71,10 +71,10 @@ def list_arms(belief: Belief, aggregate: Aggregate) -> list[ArmRow]:
         ArmRow(name, one.utility, one.standard_error, one.chance, aggregate.plays[name], aggregate.wins[name])
         for name, one in belief.arms
     ]
-    return sorted(rows, key=lambda row: (-_or_least(row.utility), row.name))
+    return sorted(rows, key=lambda row: (-_none_to_least(row.utility), row.name))
 
 
-def _or_least(value: float | None) -> float:
+def _none_to_least(value: float | None) -> float:
     return -math.inf if value is None or math.isnan(value) else value
 
 
@@ -120,7 +120,7 @@ def describe_signs(aggregate: Aggregate, arms: int, version: int) -> dict[str, A
 
 
 def describe_calibration(aggregate: Aggregate) -> dict[str, Any]:
-    """Return predictions beside what happened; no bins as long as there are too few rounds."""
+    """Return how predictions compare with what happened; no bins while there are too few rounds."""
     calibration = aggregate.calibration
     is_enough = calibration.rounds >= _ENOUGH
     points = [
@@ -192,7 +192,7 @@ def describe_races(races: RaceTotals) -> dict[str, Any] | None:
 
 
 def list_contributions(arms: Sequence[ArmExplanation]) -> dict[str, Any]:
-    """Return what features add to utilities: the largest contributions, a row for each, a column for each arm."""
+    """Return the largest contributions of features to utilities: a row per feature, a column per arm."""
     parts = [arm.contributions or {} for arm in arms]
     sizes = {label: max(abs(one.get(label) or 0.0) for one in parts) for label in (parts[0] if parts else {})}
     shown = sorted(sizes, key=lambda label: -sizes[label])[:_MOST_CONTRIBUTIONS]
@@ -207,12 +207,12 @@ def _tint(value: float, largest: float) -> tuple[str, str]:
 
 
 def say_outcome(past: Round) -> str:
-    """Say how a round ended."""
+    """Describe how a round ended."""
     return "waiting" if past.kind is None else say_places(past.kind, past.names)
 
 
 def say_places(kind: str, names: Sequence[str | Sequence[str]]) -> str:
-    """Say an outcome.
+    """Describe an outcome in words.
 
     >>> say_places("ranking", ["a", ("b", "c")]), say_places("no-winner", [])
     ('a > b = c', 'nobody won')
@@ -229,7 +229,7 @@ def say_details(details: Mapping[str, Any]) -> str:
 
 
 def say_seconds(seconds: float) -> str:
-    """Say a duration.
+    """Write a duration in words.
 
     >>> [say_seconds(one) for one in (0.0123, 3.2, 75.0, 4000.0, 200000.0)]
     ['12 ms', '3.2 s', '75 s', '67 min', '56 h']

@@ -1,4 +1,4 @@
-"""Who looks at a page: the key that the browser keeps, and whether a form was sent by a page of this service."""
+"""Visitors of pages: the key that their browser keeps, logging in and out, and checking where a form comes from."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def ask_for_key(request: Request) -> Response:
-    """Lead to the form that asks for a key, and from there back."""
+    """Redirect to the form that asks for a key, and from there back."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse(f"/login?next={quote(path)}", 303)
 

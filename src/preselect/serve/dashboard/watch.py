@@ -1,4 +1,4 @@
-"""Aggregates that follow their preselectors while someone is watching, and rest otherwise."""
+"""Keep the figures of preselectors up to date while someone is watching their pages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A page on which you are the one who picks: three posters at a time, and what has been learnt of your taste."""
+"""A demo page: you pick one of three posters at a time, and see what has been learnt about your taste."""

@@ -1,4 +1,4 @@
-"""What the picking page gets: the posters, the preselector to create, and words for its features."""
+"""The data of the picking page: the posters, the preselector to create, and words for its features."""
 
 from __future__ import annotations
 

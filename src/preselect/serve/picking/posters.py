@@ -1,4 +1,4 @@
-"""The posters that people pick from: a handful of parameters each, and features in which a taste is linear.
+"""The posters that people pick from: each has a few parameters, and features in which taste is linear.
 
 A poster has a pattern, a hue, and five amounts from 0 to 1. Its features are what people may like or dislike: colours
 as coordinates on a colour wheel, because hues have no beginning and no end; amounts; and for each amount its square, so
