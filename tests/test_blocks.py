@@ -196,7 +196,7 @@ def test_state_files_and_room_for_more(tmp_path):
         Newton(d=D, blocks=(SHARED, P), mean=[0.0] * D)
     with pytest.raises(InputError, match="slots of 3"):
         Newton(d=D + 1, blocks=(SHARED, P))
-    with pytest.raises(InputError, match="which slot is whose"):
+    with pytest.raises(InputError, match="has to know the slot of each arm"):
         policy.select(np.zeros((3, D)), 2)
     with pytest.raises(InputError, match="features"):
         policy.learn(Newton(d=D).select(np.eye(D), 2), Winner(0))

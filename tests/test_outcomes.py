@@ -177,5 +177,5 @@ def test_decisions_of_earlier_versions_come_back_with_the_context_of_their_event
     newer = {**old, "features": 1, "context": {"size": 5.0}}
     again = NamedDecision.from_record(newer, with_features.tobytes())
     assert (again.context.tolist(), again.features.tolist()) == ([5.0], [[6.0]])
-    with pytest.raises(ValueError, match="do not belong together"):
+    with pytest.raises(ValueError, match="the numbers do not fit the arms"):
         NamedDecision.from_record(newer, with_features.tobytes() + bytes(8))

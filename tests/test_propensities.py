@@ -257,7 +257,7 @@ def test_a_decision_with_rules_carries_the_propensities_that_they_leave():
         ({"include": ["z"]}, "there is no arm 'z'"),
         ({"at_most": {"none": 1}}, "at_most limits 'none'"),
         ({"groups": {"a": "low"}}, "groups is given without at_most"),
-        ({"budget": 0.5}, "the budget of 0.5 pays no arm"),
+        ({"budget": 0.5}, "the budget of 0.5 pays for no arm"),
     ],
 )
 def test_rules_are_refused_as_in_select(rules, message):
