@@ -41,7 +41,7 @@ def test_ratings_are_rankings_with_ties():
         ({"ranking": "abc"}, "use a list of names"),
         ({}, "exactly one of winner, ranking, ratings and outcome; 0 were given"),
         ({"winner": None, "ranking": ["a"]}, "2 were given"),
-        ({"winner": None}, "make the preselector with nobody_may_win=True, or write outcome=NoWinner"),
+        ({"winner": None}, "make the preselector with nobody_may_win=True, or give outcome=NoWinner"),
     ],
 )
 def test_bad_outcomes_are_named(outcome, message):

@@ -66,7 +66,7 @@ def test_arms_that_competed_besides_are_recorded_counted_and_replayed(tmp_path):
     place = tmp_path / "some.journal"
     with Learner.open(place, make=lambda: Preselector(["a", "b", "c", "d"], nobody_may_win=True, seed=0)) as learner:
         entry = learner.select(k=2, eligible=["a", "b"])
-        for also, message in ((["a"], "also has 'a', chosen already"), (["z"], "there is no arm 'z'")):
+        for also, message in ((["a"], "also has 'a', already chosen"), (["z"], "there is no arm 'z'")):
             with pytest.raises(InputError, match=message):
                 learner.learn(entry, winner="a", also=also)
         assert learner.learn(entry, winner="c", after=0.5, also=iter(["d", "c"]))
