@@ -3,6 +3,9 @@ import json
 import math
 import secrets
 import signal
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -29,28 +32,44 @@ hypothesis.settings.register_profile("soak", derandomize=True, deadline=None, ma
 hypothesis.settings.load_profile("repeatable")
 
 
-def pytest_sessionstart(session):
-    """Share the work of compiling among two workers, so that they do not compile the same at the same time.
+def pytest_configure(config):
+    """Make a folder in which workers say what they compile, each step by a file of its name."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory()
+        config.add_cleanup(folder.cleanup)
+        config.claims = folder.name
 
-    One begins with the first policy while the others import the tests, and hence finds these compiled to bytecode. One
-    that comes later begins with the last.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["claims"] = node.config.claims
+
+
+def pytest_sessionstart(session):
+    """Share the work of compiling among the workers, so that no two compile the same.
+
+    One begins with the first policy while the others import the tests, and hence finds these compiled to bytecode. The
+    others begin with the last.
     """
     if _number_worker(session.config) == 1:
-        _compile(compile_module._STEPS)
+        _compile(compile_module._STEPS, session.config)
 
 
 def pytest_collection_finish(session):
-    if _number_worker(session.config) == 0:
-        _compile(reversed(compile_module._STEPS))
+    gc.freeze()  # who collects garbage need not go through all modules and tests again: that took up to a second
+    if _number_worker(session.config) in (0, 2):
+        _compile(reversed(compile_module._STEPS), session.config)
 
 
 def _number_worker(config):
     return int(config.workerinput["workerid"].removeprefix("gw")) if hasattr(config, "workerinput") else math.nan
 
 
-def _compile(steps):
+def _compile(steps, config):
     for step in steps:
-        compile_module._compile_step(step)
+        with suppress(FileExistsError):  # another worker compiles it
+            Path(config.workerinput["claims"], step).touch(exist_ok=False)
+            compile_module._compile_step(step)
 
 
 @pytest.fixture

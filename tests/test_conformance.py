@@ -18,7 +18,7 @@ VARIANTS = [
     "newton(outside=True, discount=0.95)",
     "thompson(draws='slot', precision=[1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3])",
     "thompson(choose='cover')",
-    "ts-mnl(choose='cover')",
+    "ts-mnl(choose='cover', steps=1)",
     "ucb-mnl(every=7)",
 ]
 
