@@ -74,8 +74,10 @@ def test_files_and_frames_give_the_same_logs(tmp_path):
         ("3,budget,1,1,,900,6", "line 9: the context is not that of line 7, of the same round"),
         ("4,storm,1,1,1.2,900,5", "line 9: propensity is 1.2; use a probability above 0, up to 1, or nothing"),
         ("4,storm,1,1,,inf,5", "line 9: arm.words is infinite; use a finite number, or nothing"),
-        ("4,storm,1,1,,900", "the table, line 9: 6 values, but there are 7 columns"),
-        ('4,"storm,1,1,,900,5', "the table is not a CSV file: unexpected end of data"),
+        ("4,storm,1,1,,900,5,5", "line 9: 8 values, but there are 7 columns"),
+        ('\n3,"ha\nil",1,1,,900,5\n4,x,x,1,,1,1', "line 12: place is 'x'; use a number, or nothing"),
+        ("4,storm,1,1,,900", "line 9: 6 values, but there are 7 columns"),
+        ('4,"storm,1,1,,900,5', "the table, line 9: this is not CSV: unexpected end of data"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(line, problem):
@@ -92,7 +94,14 @@ def test_what_is_wrong_is_said_with_its_line(line, problem):
         ({"round": [], "arm": [], "place": []}, "the table has no rows"),
         (table(place=[1]), "the columns have different lengths"),
         (table(**{"arm.x": [1.0, "x"]}), "row 1: arm.x is 'x'; use a number, or nothing"),
+        (table(place=1), "columns hold one value for each row of the table, but these do not: 'place'"),
+        (table(**{"arm.x": [[1], [2]]}), "but these do not: 'arm.x'"),
+        (table(**{"arm.": [1, 2]}), "the table has a column without a name; it has 'round', 'arm', 'place', 'arm.'"),
+        (StringIO(TABLE.replace("round", "")), "the table has no column 'round'"),
+        (StringIO(TABLE.replace(",context.hour", ",")), "the table has a column without a name"),
         (StringIO(""), "the table is empty"),
+        (StringIO("\n\n"), "the table is empty"),
+        (StringIO(TABLE.replace(",", ";")), "the table has ';' between its columns; write it with commas"),
         (StringIO("round,arm,place,arm\n"), "the table has two columns of the same name"),
         (7, "the table is 7; use a file, a data frame, or a mapping of columns"),
     ],
@@ -103,8 +112,37 @@ def test_what_is_no_table_is_refused(source, problem):
 
 
 def test_all_problems_are_listed_in_order():
-    problems = logs.check(StringIO(TABLE + "4,storm,x,1,,900,5\n5,,1,1,,900,5\n"))
-    assert [problem.message.partition(":")[0] for problem in problems] == ["line 9", "line 10"]
+    lines = ["4,storm,x,1,,900,5", "", "4,storm", "5,,1,1,,900,5", '6,"a\nb",,,,,,', "7,a,x,,,,"]
+    problems = logs.check(StringIO(TABLE + "\n".join(lines)))
+    assert [problem.message.partition(":")[0] for problem in problems] == [f"line {n}" for n in (9, 11, 12, 13, 15)]
+    assert [problem.row for problem in problems] == [7, 8, 9, 10, 11]
+
+
+def test_values_that_frames_call_missing_are_missing():
+    pandas = pytest.importorskip("pandas")
+    missing = (pandas.NA, pandas.NaT, None, float("nan"), "")
+    found = logs.read(
+        {"round": [1] * 6, "arm": [*"abcdef"], "place": [*missing, 1], "arm.x": [*missing, 2.0], "shown": [*missing, 1]}
+    )
+    assert (found.places.tolist(), found.shown.all()) == ([0] * 5 + [1], True)
+    np.testing.assert_array_equal(found.values[:, 0], [np.nan] * 5 + [2.0])
+    frame = pandas.read_csv(StringIO(TABLE.replace("yes", "1"))).convert_dtypes()
+    np.testing.assert_array_equal(logs.read(frame).places, logs.read(StringIO(TABLE)).places)
+    arrays = pandas.DataFrame({**table(), "arm.x": [np.ones(2), np.ones(2)]})
+    assert len(logs.check(arrays)) == 2
+
+
+def test_damaged_files_are_named(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    zipped, parquet = tmp_path / "t.csv.gz", tmp_path / "t.parquet"
+    zipped.write_bytes(gzip.compress(TABLE.encode())[:-20])
+    pandas.read_csv(StringIO(TABLE), dtype=str).to_parquet(parquet)
+    parquet.write_bytes(parquet.read_bytes()[:30] + bytes(270) + parquet.read_bytes()[300:])
+    for path, problem in ((zipped, "breaks off before its end"), (parquet, "is not a Parquet file")):
+        result = CliRunner().invoke(command, ["logs", "check", str(path)])
+        assert (result.exit_code, len(result.output.splitlines())) == (1, 1)
+        assert f"{path} is" in result.output
+        assert problem in result.output
 
 
 @given(st.data())

@@ -226,7 +226,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(call, message):
         ({"arms": "abc"}, "arms is 'abc'; use a list of names"),
         (
             {"arms": ["a", "b"], "identity": False},
-            "with identity=False arms differ by their features only; give them some",
+            "without identities arms differ by their features only; give them some",
         ),
         ({"arms": ["a", "b"], "policy": "clever"}, "unknown policy 'clever'"),
         (

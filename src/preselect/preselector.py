@@ -97,7 +97,7 @@ class Preselector(NamedArms, ReadableState):
         self.features = list_features(features_of)
         self.identity, self._has_warned, self.version = boolean(identity, "identity"), False, 0
         if not (self.identity or self.features):
-            raise InputError("with identity=False arms differ by their features only; give them some")
+            raise InputError("without identities arms differ by their features only; give them some")
         self._roster, self._terms = Roster(), Terms()
         capacity = max(len(features_of), 1) if self.identity else 0
         self._joint = JointFeatures(len(self.features), len(self.context), capacity)

@@ -45,6 +45,11 @@ class StateFile:
         return self
 
 
+def is_state(beginning: bytes) -> bool:
+    """Return whether a file that begins like this is a state file."""
+    return beginning.startswith(b"PK") and _FORMAT.encode("utf-32-le") in beginning
+
+
 def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
     """Make the content of a state file; equal states give equal bytes."""
     text = json.dumps({"format": _FORMAT, "version": VERSION, "kind": kind, **header})

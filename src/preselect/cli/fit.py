@@ -9,6 +9,7 @@ from preselect.offline import Fit, fit, read_logs
 from preselect.offline.page import write_fit_page
 from preselect.policies import registry
 from preselect.reports.html import is_page
+from preselect.state import is_state
 
 
 @click.command("fit")
@@ -29,7 +30,11 @@ from preselect.reports.html import is_page
     is_flag=True,
     help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
-@click.option("--state", type=click.Path(path_type=Path), help="Save the fitted preselector to this file.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    help="Save the fitted preselector to this file. An earlier state is replaced; any other file stays as it is.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -47,8 +52,9 @@ def fit_logs(
     Then, in Python:
         preselector = preselect.load("clicks.npz")
     """
-    if out is not None:
-        require_ours(out, is_page)
+    for path, is_ours in ((state, is_state), (out, is_page)):
+        if path is not None:
+            require_ours(path, is_ours)
     options = {"policy": policy, "identity": identity, "nobody_may_win": nobody_may_win}
     found = fit(read_logs(logs), held_out=held_out, **options)
     _print(found)

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.arguments import show
+from preselect.arguments import join_names, show
 from preselect.errors import InputError
 
 Source: TypeAlias = Any  # a path, an open text file, a mapping of columns, or a data frame
 
 
 class Columns(NamedTuple):
-    """The columns of a table by name, and how many lines of a file precede its first row; None without lines."""
+    """The columns of a table by name, the line on which each row begins in its file, and rows with a wrong length.
+
+    Rows of a wrong length are kept as empty ones, with what is wrong with them. A table in memory has no lines.
+    """
 
     values: dict[str, NDArray[Any]]
-    head: int | None
+    lines: list[int] | None = None
+    wrong: Mapping[int, str] = MappingProxyType({})
 
     @property
     def length(self) -> int:
@@ -45,10 +51,13 @@ def read_columns(source: Source) -> Columns:
 
 
 def _collect(values: dict[str, NDArray[Any]]) -> Columns:
-    lengths = {name: len(column) if column.ndim == 1 else -1 for name, column in values.items()}
-    if len(set(lengths.values())) > 1 or -1 in lengths.values():
+    nested = [name for name, column in values.items() if column.ndim != 1]
+    if nested:
+        raise InputError(f"columns hold one value for each row of the table, but these do not: {join_names(nested)}")
+    lengths = {name: len(column) for name, column in values.items()}
+    if len(set(lengths.values())) > 1:
         raise InputError(f"the columns have different lengths: {show(lengths)}")
-    return Columns(values, None)
+    return Columns(values)
 
 
 def _read_csv_file(path: Path) -> Columns:
@@ -58,25 +67,41 @@ def _read_csv_file(path: Path) -> Columns:
             return _read_csv(cast(TextIO, file), str(path))
     except gzip.BadGzipFile:
         raise InputError(f"{path} is not a gzipped file, although its name ends in .gz") from None
+    except (EOFError, zlib.error):
+        raise InputError(f"{path} is a gzipped file that is damaged, or breaks off before its end") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; logs are CSV or Parquet files") from None
 
 
 def _read_csv(file: Iterable[str], name: str) -> Columns:
-    try:
-        lines = list(csv.reader(file, strict=True))
-    except csv.Error as error:
-        raise InputError(f"{name} is not a CSV file: {error}") from None
-    if not lines:
-        raise InputError(f"{name} is empty; a table of rounds begins with the names of its columns")
-    head = [title.strip() for title in lines[0]]
+    lines, (head, *rows) = _read_lines(file, name)
+    head = [title.strip() for title in head]
+    separator = next((sign for sign in ";\t|" if sign in head[0]), None)
+    if len(head) == 1 and separator is not None:
+        raise InputError(f"{name} has {separator!r} between its columns; write it with commas")
     if len(set(head)) < len(head):
         raise InputError(f"{name} has two columns of the same name: {show(head)}")
-    short = next((place for place, line in enumerate(lines) if len(line) != len(head)), None)
-    if short is not None:
-        raise InputError(f"{name}, line {short + 1}: {len(lines[short])} values, but there are {len(head)} columns")
-    rows = np.array(lines[1:], dtype=object).reshape(-1, len(head))
-    return Columns({title: rows[:, place] for place, title in enumerate(head)}, 1)
+    n = len(head)
+    wrong = {place: len(row) for place, row in enumerate(rows) if len(row) != n}
+    table = np.array([[""] * n if place in wrong else row for place, row in enumerate(rows)], dtype=object)
+    values = dict(zip(head, table.reshape(-1, n).T, strict=True))
+    return Columns(values, lines[1:], {place: f"{k} values, but there are {n} columns" for place, k in wrong.items()})
+
+
+def _read_lines(file: Iterable[str], name: str) -> tuple[list[int], list[list[str]]]:
+    """Return the rows of a CSV file, leaving out empty lines, and the lines on which they begin."""
+    reader, begin, lines, rows = csv.reader(file, strict=True), 1, [], []
+    try:
+        for row in reader:
+            if row:
+                lines.append(begin)
+                rows.append(row)
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{name}, line {begin}: this is not CSV: {error}") from None
+    if not rows:
+        raise InputError(f"{name} is empty; a table of rounds begins with the names of its columns")
+    return lines, rows
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -85,7 +110,8 @@ def _read_parquet(path: Path) -> Columns:
 
     try:
         table = parquet.read_table(path)
-    except pyarrow.ArrowException as error:
-        raise InputError(f"{path} is not a Parquet file: {error}") from None
-    names = table.column_names
-    return Columns({name: np.array(table.column(name).to_pylist(), dtype=object) for name in names}, None)
+    except (pyarrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # the file is not there, or may not be read
+            raise
+        raise InputError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from None
+    return _collect({name: np.array(table.column(name).to_pylist(), dtype=object) for name in table.column_names})

@@ -14,6 +14,7 @@ A table has one row for each arm of each round, and these columns:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,14 +86,16 @@ class _Table:
 
     def __init__(self, columns: Columns) -> None:
         self._columns, self._n = columns.values, columns.length
-        self._head = columns.head
-        self.problems: list[Problem] = []
+        self._lines, self._wrong = columns.lines, columns.wrong
+        self.problems = [Problem(row, f"{self._where(row)}: {message}") for row, message in self._wrong.items()]
         self._check_names()
 
     def _check_names(self) -> None:
         missing = [name for name in ("round", "arm", "place") if name not in self._columns]
         if missing:
             raise InputError(f"the table has no column {join_names(missing)}; it has {join_names(self._columns)}")
+        if any(name in ("", *_PREFIXES) for name in self._columns):
+            raise InputError(f"the table has a column without a name; it has {join_names(self._columns)}")
         strange = [name for name in self._columns if name not in _KNOWN and not name.startswith(_PREFIXES)]
         if strange:
             raise InputError(
@@ -115,7 +118,9 @@ class _Table:
         shown, places = self._read_shown(), self._read_places()
         self._report(~shown & (places > 0), lambda row: f"{self._columns['arm'][row]} has a place but was not shown")
         seen = np.add.reduceat(shown[order], starts[:-1])
-        self._report_rounds(seen == 0, firsts, "shows no arm")
+        unseen = np.zeros(self._n, dtype=np.bool_)
+        unseen[firsts] = seen == 0
+        self._report(unseen, lambda row: f"round {self._columns['round'][row]} shows no arm")
         return Logs(
             arms=arms,
             features=of_arms,
@@ -161,13 +166,14 @@ class _Table:
     def _read_numbers(self, name: str) -> Floats:
         """Return the numbers of a column, NaN for those that are missing."""
         values = ["nan" if _is_missing(value) else value for value in self._columns[name]]
-        try:
-            return np.array(values, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            found = [_as_number(value) for value in values]
-            wrong = np.array([number is None for number in found])
-            self._report(wrong, lambda row: f"{name} is {show(values[row])}; use a number, or nothing")
-            return np.array([np.nan if number is None else number for number in found])
+        with suppress(TypeError, ValueError, OverflowError):
+            numbers = np.array(values, dtype=np.float64)
+            if numbers.ndim == 1:
+                return numbers
+        found = [_as_number(value) for value in values]
+        wrong = np.array([number is None for number in found])
+        self._report(wrong, lambda row: f"{name} is {show(values[row])}; use a number, or nothing")
+        return np.array([np.nan if number is None else number for number in found])
 
     def _read_places(self) -> Integers:
         found = self._read_numbers("place")
@@ -205,14 +211,11 @@ class _Table:
 
     def _report(self, wrong: NDArray[np.bool_], describe: Any) -> None:
         for row in np.flatnonzero(wrong).tolist():
-            self.problems.append(Problem(row, f"{self._where(row)}: {describe(row)}"))
-
-    def _report_rounds(self, wrong: NDArray[np.bool_], firsts: Integers, message: str) -> None:
-        for row in firsts[wrong].tolist():
-            self.problems.append(Problem(row, f"{self._where(row)}: round {self._columns['round'][row]} {message}"))
+            if row not in self._wrong:
+                self.problems.append(Problem(row, f"{self._where(row)}: {describe(row)}"))
 
     def _where(self, row: int) -> str:
-        return f"row {row}" if self._head is None else f"line {row + 1 + self._head}"
+        return f"row {row}" if self._lines is None else f"line {self._lines[row]}"
 
 
 def _number(texts: list[str]) -> tuple[tuple[str, ...], Integers]:
@@ -223,7 +226,14 @@ def _number(texts: list[str]) -> tuple[tuple[str, ...], Integers]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip()) or bool(value != value)
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
+    except ValueError:  # an array, which is no single value
+        return False
 
 
 def _as_number(value: Any) -> float | None:

@@ -89,7 +89,7 @@ def fit(logs: Logs, *, held_out: float = 0.2, **options: Any) -> Fit:
     outcomes = policy.observations + policy.no_winners
     if last < _LEAST_HELD_OUT:
         if share > 0.0:
-            raise InputError(f"{last} of {len(logs)} rounds are too few to test on; use held_out=0, or a larger share")
+            raise InputError(f"{last} of {len(logs)} rounds are too few to test on; hold out a larger share, or 0")
         return Fit(preselector, len(logs), outcomes, 0, (), [])
     past, rest = logs.take(0, len(logs) - last), logs.take(len(logs) - last, len(logs))
     scores, bins = _test(past, rest, options)
@@ -105,7 +105,7 @@ def _test(past: Logs, rest: Logs, options: dict[str, Any]) -> tuple[tuple[Score,
     found = {"the model": u, "popularity": by_popularity, "uniform": np.zeros(len(u))}
     likelihoods = {name: _score_outcomes(outcomes, each) for name, each in found.items()}
     if len(outcomes.sizes) < 2:
-        raise InputError("fewer than 2 of the held-out rounds have an outcome; use held_out=0, or a larger share")
+        raise InputError("fewer than 2 of the held-out rounds have an outcome; hold out a larger share, or 0")
     ours = likelihoods["the model"]
     scores = tuple(Score(name, *_average(each), *_average(ours - each)) for name, each in likelihoods.items())
     return scores, bin_predictions(_pair_predictions(outcomes, u))
