@@ -210,9 +210,41 @@ def test_voters_of_preflib_are_rounds(tmp_path):
     path = tmp_path / "food.toi"
     path.write_text(PREFLIB)
     found = read_logs(path)
-    assert [one.places for one in found.rounds()] == [(("ham",), ("egg", "jam"))] * 3 + [(("egg",),)]
-    path.write_text("nothing")
-    with pytest.raises(InputError, match="not a file of PrefLib"):
+    voters = sorted(found.rounds(), key=lambda one: int(one.label))
+    assert [one.places for one in voters] == [(("ham",), ("egg", "jam"))] * 3 + [(("egg",),)]
+    path.with_suffix(".TOI").write_text(PREFLIB)
+    assert read_logs(path.with_suffix(".TOI")).labels == found.labels  # shuffled, always in the same way
+
+
+def test_equal_votes_of_preflib_do_not_stand_together(tmp_path):
+    """So that the last rounds, on which a fit is tested, are like the first ones."""
+    pytest.importorskip("preflibtools")
+    path = tmp_path / "food.toi"
+    path.write_text(PREFLIB + "100: 3\n100: 2\n")
+    winners = [one.places[0] for one in read_logs(path).rounds()]
+    assert 10 < winners[-40:].count(("jam",)) < 30
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("food.toi", "nothing", "not a file of PrefLib: it should name the alternatives"),
+        ("food.toi", "", "not a file of PrefLib"),
+        ("food.toi", PREFLIB.partition("3: 1")[0], "not a file of PrefLib"),
+        ("food.toi", "\udcff", "not a file of PrefLib"),
+        ("food.toi", PREFLIB + "1: 4\n", r"line 18: '1: 4' should be a number of voters, a colon and alternatives"),
+        ("food.toi", PREFLIB + "1: 1,1\n", "line 18"),
+        ("food.toi", PREFLIB + "1: ham\n", "line 18"),
+        ("food.toi", PREFLIB + "0: 1\n", "line 18"),
+        ("food.toi", PREFLIB + "1: {1,2\n", "line 18"),
+        ("food.toc", PREFLIB, "line 17: '1: 2' should be a number of voters, a colon and all alternatives"),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_preflib_is_said(name, content, problem, tmp_path):
+    pytest.importorskip("preflibtools")
+    path = tmp_path / name
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(InputError, match=problem):
         read_logs(path)
 
 

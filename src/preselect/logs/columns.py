@@ -40,7 +40,7 @@ def read_columns(source: Source) -> Columns:
     """Read a CSV or Parquet file, an open text file, a mapping of columns, or a data frame of pandas or polars."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
-        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv_file(path)
+        return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv_file(path)
     if hasattr(source, "read"):
         return _read_csv(source, getattr(source, "name", "the table"))
     if isinstance(source, Mapping):
@@ -61,7 +61,7 @@ def _collect(values: dict[str, NDArray[Any]]) -> Columns:
 
 
 def _read_csv_file(path: Path) -> Columns:
-    opener = gzip.open if path.suffix == ".gz" else open
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             return _read_csv(cast(TextIO, file), str(path))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from preselect.arguments import show
 from preselect.errors import InputError
-from preselect.logs import Logs, Problem, check, read
+from preselect.logs import Logs, Problem, check, preflib, read
 from preselect.logs.columns import Source
 from preselect.logs.sushi import read_sushi
 from preselect.store import Journal, Round
 from preselect.store.events import NO_WINNER, RANKING, WINNER, Decided
 from preselect.store.rounds import pair_rounds
 
-_PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _SQLITE = b"SQLite format 3\x00"
 
 
@@ -27,8 +24,8 @@ def read_logs(source: Source) -> Logs:
     ----------
     source : path, open text file, mapping of columns, or data frame
         A CSV or Parquet file; a journal; a file of PrefLib (.soc, .soi, .toc, .toi), in which every voter is a round
-        that shows all alternatives; rankings of the sushi data (.order), with the files beside them that describe
-        people and items; or a table in memory.
+        that shows all alternatives, in random order, because equal votes stand together in the file; rankings of the
+        sushi data (.order), with the files beside them that describe people and items; or a table in memory.
     """
     return read(_convert(source))
 
@@ -49,8 +46,8 @@ def _convert(source: Source) -> Source:
     if not isinstance(source, (str, PathLike)):
         return source
     path = Path(source)
-    if path.suffix in _PREFLIB:
-        return _read_preflib(path)
+    if path.suffix.lower() in preflib.KINDS:
+        return preflib.read_preflib(path)
     if path.suffix == ".order":
         return read_sushi(path)
     with path.open("rb") as file:
@@ -86,27 +83,3 @@ def _list_rows(one: Round, made: Decided) -> list[dict[str, Any]]:
             row["propensity"] = made.propensities[position]
     head = {"round": one.number}
     return [head | row | {"place": place.get(row["arm"])} | context for row in chosen + besides]
-
-
-def _read_preflib(path: Path) -> dict[str, list[Any]]:
-    """Return a file of PrefLib as columns: a round for each voter."""
-    from preflibtools.instances import OrdinalInstance
-
-    instance = OrdinalInstance()
-    try:
-        instance.parse_file(str(path))
-    except Exception as error:  # preflibtools may raise anything on other files
-        raise InputError(f"{path} is not a file of PrefLib: {show(error)}") from None
-    names = {number: str(name) for number, name in instance.alternatives_name.items()}
-    if len(set(names.values())) < len(names):
-        names = {number: f"{number}: {name}" for number, name in names.items()}
-    columns: defaultdict[str, list[Any]] = defaultdict(list)
-    voter = 0
-    for order, times in instance.multiplicity.items():
-        place = {number: position for position, tied in enumerate(order, start=1) for number in tied}
-        for _ in range(times):
-            voter += 1
-            columns["round"] += [voter] * len(names)
-            columns["arm"] += names.values()
-            columns["place"] += [place.get(number) for number in names]
-    return dict(columns)
