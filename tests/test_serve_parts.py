@@ -175,8 +175,16 @@ def test_the_first_requests_do_not_wait_for_a_kernel_to_be_compiled():
     code = """
 from preselect.compiling import KERNELS
 from preselect.serve.answers import warm_up
+from preselect import Preselector
+list_kernels = lambda: {(kernel.py_func.__name__, kinds) for kernel in KERNELS for kinds in kernel.signatures}
 warm_up()
-print(*(kernel.py_func.__name__ for kernel in KERNELS if kernel.signatures))
+before = list_kernels()
+print(*{name for name, _ in before})
+for nobody_may_win in (False, True):
+    preselector = Preselector({"a": {"x": 1.0}, "b": {"x": 2.0}}, nobody_may_win=nobody_may_win, seed=0)
+    preselector.learn(preselector.select(k=2), winner="a")
+print(*{name for name, _ in list_kernels() - before})
 """
-    found = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert {"choose", "score", "update_newton", "proximal_newton", "maximise_posterior"} <= set(found.split())
+    warm, later = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    assert {"choose", "score", "update_newton", "proximal_newton", "maximise_posterior"} <= set(warm.split())
+    assert later == ""

@@ -15,6 +15,7 @@ from preselect.scaling import Change
 _Outcomes: TypeAlias = tuple[Floats, Floats, Integers, Integers, Integers | None, int]
 
 NO_OFFSETS = np.empty(0)  # nothing is added to utilities
+NO_OFFSETS.setflags(write=False)  # as those of races are: kernels are compiled for one kind of array
 
 
 class History:
