@@ -7,8 +7,11 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from picker import Picker, make_same_ids, open_demo
+from processes import wait_until
 from services import decide, open_service, tell
 
+from preselect.cli import demo
+from preselect.client import Client
 from preselect.serve.picking.catalogue import NAME, make_catalogue, make_definition
 from preselect.serve.picking.drawing import draw
 from preselect.serve.picking.pages import make_picking_routes
@@ -106,3 +109,13 @@ def test_the_command_prints_the_address_of_the_page():
     with open_demo() as address:
         assert "Which one do you like best?" in httpx.get(f"{address}/pick").text
         assert httpx.get(f"{address}/v1/preselectors/{NAME}").json()["decisions"] == 0
+
+
+def test_somebody_who_waits_for_the_first_start_is_told_why(monkeypatch, capsys):
+    def wait(*_, **__):
+        wait_until(lambda: "the first time" in capsys.readouterr().err)
+
+    monkeypatch.setattr(Client, "create", wait)
+    monkeypatch.setattr(demo, "_SOON", 0.0)
+    demo._invite("http://127.0.0.1:1", True)
+    assert "http://127.0.0.1:1/pick" in capsys.readouterr().out

@@ -6,6 +6,9 @@ import webbrowser
 
 import click
 
+_SOON = 5.0  # seconds after which somebody who waits is told why
+_WHY = "Starting takes about a minute the first time, because functions are compiled, and some seconds later on."
+
 
 @click.command()
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 for any free one.")
@@ -46,8 +49,11 @@ def _invite(url: str, no_browser: bool) -> None:
     from preselect.client import Client
     from preselect.serve.picking.catalogue import NAME, make_definition
 
+    notice = threading.Timer(_SOON, click.echo, [_WHY], {"err": True})
+    notice.start()
     with Client(url, patience=600.0) as client:
         client.create(NAME, **make_definition())
+    notice.cancel()
     click.echo(f"Pick posters at {url}/pick, and see what is learnt at {url}/preselectors/{NAME}. Ctrl-C stops.")
     sys.stdout.flush()
     if not no_browser:
