@@ -98,6 +98,19 @@ def test_why_these_three_explains_them(address, open_page):
     assert page.locator("#reasons h2").all_inner_texts() != titles
 
 
+def test_what_was_picked_in_another_window_is_taken_over(address, open_page):
+    pages = [open_picking(open_page, address, "windows", check=False) for _ in range(2)]
+    names = list_shown(pages[0])
+    pages[0].click(f".poster[data-arm='{names[0]}']")
+    wait_for_round(pages[0], 2)
+    pages[1].click(f".poster[data-arm='{names[1]}']")
+    wait_for_round(pages[1], 2)
+    assert "another window" in pages[1].inner_text("#news")
+    assert sorted(list_shown(pages[0])) == sorted(list_shown(pages[1]))
+    pages[1].keyboard.press("1")
+    wait_for_round(pages[1], 3)
+
+
 def test_start_again_forgets(address, open_page):
     page = open_picking(open_page, address, "again")
     page.keyboard.press("1")
@@ -112,7 +125,9 @@ def test_somebody_simulated_picks_and_the_truth_is_shown(address, open_page):
     page = open_picking(open_page, address, "simulated")
     assert page.locator(".truth").count() == 0
     page.click("#simulate")
+    assert page.get_attribute("#news", "aria-live") == "off"
     page.wait_for_selector("#simulate:has-text('Let a simulated')", timeout=300_000)
+    assert page.get_attribute("#news", "aria-live") == "polite"
     wait_for_round(page, 41)
     assert page.locator(".truth").count() == 17
     rank = int(re.search(r"number (\d+) of", page.inner_text("#best-caption"))[1])

@@ -22,10 +22,10 @@ _DIALS = {
     "busy": ("calm", "busy", 1.0),
     "colourful": ("one hue", "many hues", 1.0),
     "contrast": ("soft", "strong", 0.6),
-    "light, middle": ("extremes", "medium light", 0.6),
-    "vivid, middle": ("extremes", "medium vivid", 0.6),
-    "busy, middle": ("extremes", "medium busy", 0.6),
-    "colourful, middle": ("extremes", "some hues", 0.6),
+    "light, middle": ("dark or light", "medium light", 0.6),
+    "vivid, middle": ("muted or vivid", "medium vivid", 0.6),
+    "busy, middle": ("calm or busy", "medium busy", 0.6),
+    "colourful, middle": ("one or many", "some hues", 0.6),
 }
 _PATTERN_STRENGTH = 0.5
 

@@ -16,7 +16,7 @@ function draw(tag, attributes, ...content) {
   return element;
 }
 
-const share = (value) => `${Math.round(100 * value)} %`;
+const share = (value) => (value > 0 && value < 0.01 ? "under 1 %" : `${Math.round(100 * value)} %`);
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 // --- dials: weights with their uncertainty ----------------------------------------------------------------------------

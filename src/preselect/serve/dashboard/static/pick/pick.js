@@ -63,7 +63,11 @@ async function pick(winner) {
   if (busy) return;
   await attempt(async () => {
     buttons.forEach((button) => button.classList.toggle("picked", button.dataset.arm === winner));
-    await preselector.tell(decision, winner);
+    if (!(await tell(winner))) {
+      await begin(preselector.name);
+      find("news").textContent = "This round is over: it was picked in another window, or the service has forgotten it.";
+      return;
+    }
     const arms = decision.explanation.arms;
     rounds.push({
       chosen: decision.names,
@@ -74,6 +78,17 @@ async function pick(winner) {
     decision = null;
     await show();
   });
+}
+
+// Whether the service took it: another window may have picked, or the service been started again with an empty memory.
+async function tell(winner) {
+  try {
+    await preselector.tell(decision, winner);
+    return true;
+  } catch (error) {
+    if (error.status !== 404 && error.status !== 409) throw error;
+    return false;
+  }
 }
 
 async function attempt(step) {
@@ -163,6 +178,7 @@ const startAgain = () => attempt(() => begin(`posters-${Date.now().toString(36)}
 
 function stopSimulation() {
   person?.stop();
+  find("news").ariaLive = "polite";
   find("simulate").textContent = "Let a simulated person pick";
 }
 
@@ -170,6 +186,7 @@ async function simulate() {
   if (person?.picks) return stopSimulation();
   person = new Person(catalogue);
   const someone = person;
+  find("news").ariaLive = "off"; // four picks a second are too many to be read out
   find("simulate").textContent = "Stop";
   await startAgain();
   while (someone.picks && rounds.length < SIMULATED) {

@@ -9,7 +9,7 @@ async function send(method, path, body) {
   }
   const answer = await fetch(path, options);
   const found = answer.status === 204 ? null : await answer.json();
-  if (!answer.ok) throw new Error(found.detail);
+  if (!answer.ok) throw Object.assign(new Error(found.detail), { status: answer.status });
   return found;
 }
 
