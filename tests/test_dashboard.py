@@ -72,8 +72,12 @@ def test_curves_are_small_and_add_up(shown):
     assert sum(rates["decided"]) * series["seconds"] == 150
     assert {len(column) for column in rates.values()} == {len(rates["at"])}
     assert shares["arms"][-1] == "3 others"
+    assert len(shares["chosen"]) == 7
     for point in zip(*shares["chosen"], strict=True):
-        assert sum(point) == pytest.approx(3)  # k arms in each set
+        assert all(0 <= share <= 1 for share in point)
+        assert 2 < sum(point) <= 3  # k arms in each set, and there are others
+    for point in zip(*shares["won"], strict=True):
+        assert sum(point) == pytest.approx(1)
     ranges = [pair for pair in zip(rates["effective_low"], rates["effective_high"], strict=True) if None not in pair]
     assert ranges
     assert all(2.999 <= low <= high <= 10.001 for low, high in ranges)
@@ -100,7 +104,8 @@ def test_a_decision_is_explained(shown):
     made = decide(shown, "articles", context={"age": 30, "evening": 1}, label="a visit")
     path = f"/preselectors/articles/decisions/{made['id']}"
     page = shown.get(path, headers=HTML).text
-    for text in ("Why " + ", ".join(made["names"]), "leader", "a visit", "sport × age", "Nothing yet", "evening"):
+    names = ", ".join(f"<bdi>{name}</bdi>" for name in made["names"])
+    for text in ("Why " + names, "leader", "a visit", "sport × age", "Nothing yet", "evening"):
         assert text in page
     tell(shown, made["id"], winner=made["names"][1], details={"why": "because"})
     page = shown.get(path, headers=HTML).text
@@ -118,7 +123,7 @@ def test_an_admin_adds_and_retires_arms(shown):
     assert described == {"features": {"length": 3.5, "sport": None}, "group": "x", "price": None}
     assert "a/b ü has joined." in shown.get(answer.headers["location"], headers=HTML).text
     wrong = shown.post(path + "arms", data={"arm": "x", "price": "dear"}, headers=OURS | HTML)
-    assert (wrong.status_code, "give a number" in wrong.text) == (422, True)
+    assert (wrong.status_code, "give a number" in wrong.text, "Unprocessable" in wrong.text) == (422, True, False)
     assert "Retire a/b ü?" in shown.get(path + "retire?arm=a%2Fb%20%C3%BC", headers=HTML).text
     assert shown.post(path + "retire", data={"arm": "a/b ü"}, headers=OURS).status_code == 303
     assert "a/b ü" not in shown.get("/v1/preselectors/articles").json()["arms"]

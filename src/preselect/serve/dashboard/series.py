@@ -8,7 +8,7 @@ from typing import Any
 from preselect.serve.dashboard.aggregate import Aggregate
 from preselect.serve.dashboard.buckets import Bucket, add_up
 
-_MOST_CURVES = 7  # that a reader can tell apart, with the one for all other arms
+_MOST_CURVES = 7  # that a reader can tell apart, with the one for what all other arms won
 _LEAST = 20  # decisions, or outcomes, of a point of a share
 
 _Columns = dict[str, list[Any]]
@@ -69,24 +69,21 @@ def _make_quiet(before: Bucket, begin: float) -> Bucket:
 
 
 def _trace_shares(aggregate: Aggregate) -> dict[str, Any]:
-    """Return the shares of the arms that were chosen most, and of all others together."""
+    """Return the shares of the arms that were chosen most, and what all others won together."""
     groups = aggregate.timeline.gather(_LEAST)
     plays = [add_up(one.plays for one in group) for group in groups]
     wins = [add_up(one.wins for one in group) for group in groups]
-    ranked = [arm for arm, _ in add_up(plays).most_common() if arm is not None]
-    arms: list[str | None] = [*ranked[:_MOST_CURVES]]
-    if len(ranked) > len(arms):
-        arms.append(None)
     made, told = ([sum(getattr(one, name) for one in group) for group in groups] for name in ("decided", "told"))
+    ranked = [arm for arm, _ in add_up(plays).most_common() if arm is not None]
+    shown, others = ranked[:_MOST_CURVES], len(ranked[_MOST_CURVES:])
+    rest = [one.total() - sum(one[arm] for arm in shown) for one in wins]
     return {
         "at": [group[-1].begin for group in groups],
-        "arms": [f"{len(ranked) - _MOST_CURVES} others" if arm is None else arm for arm in arms],
-        "chosen": [_divide(arm, ranked[:_MOST_CURVES], plays, made) for arm in arms],
-        "won": [_divide(arm, ranked[:_MOST_CURVES], wins, told) for arm in arms],
+        "arms": shown + [f"{others} other{'s' if others > 1 else ''}"] * (others > 0),
+        "chosen": [_divide([one[arm] for one in plays], made) for arm in shown],
+        "won": [_divide([one[arm] for one in wins], told) for arm in shown] + [_divide(rest, told)] * (others > 0),
     }
 
 
-def _divide(arm: str | None, shown: list[str], counts: list[Any], wholes: list[int]) -> list[float | None]:
-    """Return the share of an arm, or of those that are not shown, at each point."""
-    parts = [one[arm] if arm is not None else one.total() - sum(one[name] for name in shown) for one in counts]
+def _divide(parts: list[int], wholes: list[int]) -> list[float | None]:
     return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]

@@ -61,7 +61,7 @@ const charts = (() => {
   const isSparse = (plot) => plot.data[0].length < 10; // points are marked, not only joined
 
   const share = (shares, values) =>
-    ({ columns: [shares.at, ...values], series: shares.arms.map((arm, place) => line(arm, place)), share: true });
+    ({ columns: [shares.at, ...values], series: values.map((_, place) => line(shares.arms[place], place)), share: true });
 
   function options(element, kind) {
     const axis = { stroke: tone("--faint"), grid: { stroke: tone("--line"), width: 1 }, ticks: { stroke: tone("--line"), width: 1 } };
@@ -83,11 +83,11 @@ const charts = (() => {
 
   function draw(element, all) {
     const kind = kinds[element.dataset.chart](all);
-    const isEmpty = !kind.columns[0] || kind.columns[0].length === 0;
+    const isEmpty = !kind.columns.slice(1).some((column) => column && column.some((value) => value != null));
     const names = JSON.stringify(kind.series.map((one) => one.label));
     const before = drawn.get(element);
     if (isEmpty) {
-      element.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: "Nothing has happened yet." }));
+      element.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: "There is nothing to show yet." }));
     } else if (before && before.names === names) {
       before.plot.setData(kind.columns);
     } else {
