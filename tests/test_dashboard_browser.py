@@ -89,6 +89,37 @@ def test_names_are_text_in_the_browser(served, open_page):
         assert page.locator("img").count() == 0
 
 
+def test_long_names_fit_a_small_screen_and_names_from_right_to_left_turn_nothing_else(served, open_page):
+    long, turned = "W" * 200, "\u202eturned"
+    put_demo(served, "wide", arms={name: {"f" * 200: 1.0} for name in (long, turned, "سياق")}, context=["c" * 200])
+    made = decide(served, "wide", k=3, context={"c" * 200: 1.0}, label="L" * 200)
+    tell(served, made["id"], winner=turned, details={"d" * 200: 1})
+    for path in ("", "/arms", f"/decisions/{made['id']}", f"/retire?arm={long}"):
+        page = open_page(f"{served.url}/preselectors/wide{path}")
+        page.set_viewport_size({"width": 320, "height": 600})
+        if not path:
+            page.wait_for_selector('[data-live="yes"]')
+            page.wait_for_selector('[data-chart="chosen"] canvas')
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        if "decisions" in path:
+            name, won = page.locator("td:has(.good) bdi").bounding_box(), page.locator("td .good").bounding_box()
+            assert won["x"] >= name["x"] + name["width"]
+
+
+def test_charts_without_values_and_figures_of_one_outcome_are_left_out(served, open_page):
+    put_demo(served, "first")
+    made = decide(served, "first")
+    page = open_page(f"{served.url}/preselectors/first")
+    page.wait_for_selector('[data-chart="chosen"] canvas')
+    for chart in ("won", "first"):
+        assert page.inner_text(f'[data-chart="{chart}"]') == "There is nothing to show yet."
+    tell(served, made["id"], winner=made["names"][0])
+    page.wait_for_selector('[data-part="delays"] td')
+    assert "Half of 1" not in page.inner_text("main")
+    assert "last 1 " not in page.inner_text("main")
+    page.wait_for_selector('[data-chart="won"] canvas')
+
+
 def test_an_empty_service_and_an_empty_preselector_say_what_to_do(tmp_path, open_page):
     with Process(tmp_path, "--store", "memory:") as process:
         page = open_page(process.url)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -55,7 +57,7 @@ def _make_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"spaced": _space, "date": _date, "say_outcome": say_outcome}
+    environment.filters |= {"spaced": _space, "date": _date, "say_outcome": say_outcome, "listed": _list}
     return environment
 
 
@@ -66,6 +68,15 @@ def _space(number: int) -> str:
     '1\u202f234\u202f567'
     """
     return f"{number:,}".replace(",", "\u202f")
+
+
+def _list(names: Iterable[str]) -> Markup:
+    """Write names after each other; one that changes the direction of text does so for itself only.
+
+    >>> print(_list(["a", "<b>"]))
+    <bdi>a</bdi>, <bdi>&lt;b&gt;</bdi>
+    """
+    return Markup(", ").join(Markup("<bdi>{}</bdi>").format(name) for name in names)
 
 
 def _date(seconds: float) -> str:

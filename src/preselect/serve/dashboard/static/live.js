@@ -8,7 +8,7 @@
 
   function say(live, text) {
     state.dataset.live = live ? "yes" : "no";
-    state.textContent = text;
+    if (state.textContent !== text) state.textContent = text; // else it might be read out at every update
   }
 
   /* A part that the reader is using stays as it is until the next change. */
