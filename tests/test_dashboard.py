@@ -5,7 +5,7 @@ import time
 import msgspec
 import pytest
 from dashboards import HOSTILE, play, put_articles
-from race_journals import open_learner
+from race_journals import SOLVERS, details, open_learner
 from race_journals import play as play_races
 from services import bear, decide, make_keys, open_service, put_demo, tell
 
@@ -210,6 +210,16 @@ def test_names_are_shown_as_text():
             text = client.get(f"/preselectors/demo{path}", headers=HTML).text
             assert "&lt;" in text
             assert not any(tag in text for tag in ("<img", "<script>", 'onerror="'))
+
+
+def test_races_that_the_best_arm_always_won_saved_nothing(tmp_path):
+    path = tmp_path / "pool.journal"
+    with open_learner(path) as learner:
+        for _ in range(8):
+            entry = learner.select([1.0, 2.0], k=3)
+            learner.learn(entry, winner="cadical", details=details(0.3, dict.fromkeys(SOLVERS, "killed")))
+        with open_service(journal=path) as client:
+            assert "saved nothing in the 8 solved" in wait_for(client, "/preselectors/pool", "<b>8</b>decisions")
 
 
 def test_a_journal_of_races_is_shown_while_it_is_written_and_cannot_be_changed(tmp_path):

@@ -181,7 +181,7 @@ def describe_races(races: RaceTotals) -> dict[str, Any] | None:
         "time": say_seconds(races.seconds),
         "features": say_seconds(races.feature_seconds),
         "best": best,
-        "saved": best and say_seconds(abs(best.saved_seconds)),
+        "saved": best and abs(best.saved_seconds) >= 0.001 and say_seconds(abs(best.saved_seconds)),
         "has_saved": best and best.saved_seconds >= 0.0,
         "arms": [
             (one.arm, one.races, one.wins, say_seconds(one.race_seconds / one.races),
