@@ -62,6 +62,13 @@ def test_folders_lists_and_files_are_raced_on_in_turn(pool, formulas, tmp_path):
     assert verify(read_pool(path).journal).equal
 
 
+def test_an_answer_that_does_not_end_its_line_does_not_swallow_the_next_heading(pool, formulas):
+    path = pool({"one": MODEL.replace("0\\n", "0")})
+    done = preselect("race", path, formulas)
+    assert done.stdout == "".join(f"c instance {formulas / name}.cnf\ns SATISFIABLE\nv 1 2 0\n" for name in "ab")
+    assert preselect("race", path, formulas / "a.cnf", expect=10).stdout == "s SATISFIABLE\nv 1 2 0"  # as it is
+
+
 @pytest.mark.parametrize("name", ["0.cnf", "aa.cnf"])  # the first of all, and one among others
 def test_an_instance_that_cannot_be_read_does_not_stop_the_others(pool, formulas, name):
     (formulas / name).write_text("p cnf 2 1\n1 x 0\n")

@@ -112,6 +112,14 @@ def test_who_is_stopped_at_the_limit_has_the_value_that_it_has_reached(by_value,
     assert statuses(race(path, instance)) == {"a": "timeout", "b": "won"}
 
 
+def test_a_line_that_was_cut_off_at_the_limit_is_no_value(by_value, instance):
+    cut = "printf 'cost 7\\ncost 1'; sleep 60"  # as when a full buffer of `cost 12345` was written
+    result = race(by_value({"cut": cut, "whole": "printf 'cost 5'"}, seconds=1), instance)
+    assert {one.name: one.value for one in result.finishes} == {"cut": 7.0, "whole": 5.0}
+    result = race(by_value({"cut": "printf 'cost 1'; sleep 60", "whole": "echo cost 5"}, seconds=1), instance)
+    assert (result.winner, statuses(result)["cut"]) == ("whole", "timeout")
+
+
 def test_a_command_gives_values_to_those_that_have_finished(by_value, instance):
     size = '[success]\nvalue = ["stat", "--format=%s", "{output}"]\nbetter = "smaller"\n'
     arms = {"short": "echo 12345; sleep 60", "long": "echo 1234567890"}

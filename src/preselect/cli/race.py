@@ -345,12 +345,19 @@ def _write_answer(result: RaceResult, batch: _Batch) -> None:
     if batch.style == "json":
         click.echo(json.dumps(_to_json(result, batch.output)))
     elif batch.output is None:
-        if not batch.is_single:
-            name = make_printable(result.instance)
-            click.echo(f"c instance {name}" if batch.is_for_sat else f"==> {name} <==")
-        sys.stdout.flush()
-        sys.stdout.buffer.write(_answer(result) if batch.is_for_sat else result.output)
-        sys.stdout.buffer.flush()
+        _print_answer(result, batch)
+
+
+def _print_answer(result: RaceResult, batch: _Batch) -> None:
+    """Print the answer as it is; one of several has a heading, and ends its last line."""
+    answer = _answer(result) if batch.is_for_sat else result.output
+    if not batch.is_single:
+        name = make_printable(result.instance)
+        click.echo(f"c instance {name}" if batch.is_for_sat else f"==> {name} <==")
+        answer += b"\n" if answer and not answer.endswith(b"\n") else b""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
 
 
 def _answer(result: RaceResult) -> bytes:

@@ -26,12 +26,16 @@ _MIN_SECONDS = 10.0  # for verifiers and value commands, even if the time limit 
 _MAX_CHARACTERS = 400  # of a number
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
+# the last line of a racer that was stopped may be cut off, in the middle of a number
 _SCRIPT = """
 import re, sys
-with open(sys.argv[2], "rb") as file:
+pattern, path, status = sys.argv[1:]
+with open(path, "rb") as file:
     text = file.read().decode(errors="replace")
+if status == "timeout":
+    text = text[: max(text.rfind("\\n"), text.rfind("\\r")) + 1]
 found = None
-for found in re.finditer(sys.argv[1], text, re.MULTILINE):
+for found in re.finditer(pattern, text, re.MULTILINE):
     pass
 if found is not None and found[1] is not None:
     sys.stdout.buffer.write(found[1].encode(errors="replace"))
@@ -90,7 +94,8 @@ class _Judge:
             value = self.pool.arms[finish.name].success.value
             assert value is not None
             path = self.copies[finish.name].path
-            commands[finish.name] = _match(value, path) if isinstance(value, str) else self._fill(value, path)
+            is_pattern = isinstance(value, str)
+            commands[finish.name] = _match(value, path, finish.status) if is_pattern else self._fill(value, path)
         asked = await self._ask(commands, waiter)
         return [self._require_copy(finish) or _accept_value(finish, asked.get(finish.name)) for finish in finishes]
 
@@ -120,9 +125,9 @@ class _Judge:
         return {finish.name: finish for finish in asked.finishes}
 
 
-def _match(pattern: str, output: str) -> tuple[str, ...]:
-    """Return the command that prints the last match of a pattern."""
-    return (sys.executable, "-I", "-S", "-c", _SCRIPT, pattern, output)
+def _match(pattern: str, output: str, status: str) -> tuple[str, ...]:
+    """Return the command that prints the last match of a pattern in the output of a racer that ended like this."""
+    return (sys.executable, "-I", "-S", "-c", _SCRIPT, pattern, output, status)
 
 
 def _accept_verdict(finish: Finish, verdict: Finish | None) -> Finish:
