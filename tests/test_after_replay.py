@@ -109,6 +109,19 @@ def test_the_study_with_budgets_has_a_curve(toy_scenario, tmp_path):
     assert "--after 0,1" in (out / "manifest.json").read_text()
 
 
+def test_orders_of_instances_do_not_depend_on_where_a_scenario_lies(toy_scenario, tmp_path, monkeypatch):
+    options = ["--k", "1", "--policies", "random", "--reps", "2", "--workers", "1"]
+    found = []
+    for number, folder in enumerate([str(toy_scenario), f"./{toy_scenario.name}/", "."]):
+        monkeypatch.chdir(toy_scenario if folder == "." else tmp_path)
+        out = tmp_path / str(number)
+        assert CliRunner().invoke(preselect, ["study", "aslib", folder, *options, "--out", str(out)]).exit_code == 0
+        with np.load(out / "curves.npz") as curves:
+            found.append([curves[name].tolist() for name in curves.files if curves[name].dtype.kind == "f"])
+    assert found[0]
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("budgets", ["half", "-1", "nan", "inf", ""])
 def test_budgets_that_cannot_be(toy_scenario, budgets):
     found = CliRunner().invoke(preselect, ["study", "aslib", str(toy_scenario), "--after", budgets])

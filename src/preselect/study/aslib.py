@@ -128,8 +128,8 @@ class AslibPlan(Plan):
         return AslibSetting(str(Path(setting.folder)), setting.k, float(setting.after))
 
     def list_seeds(self, setting: AslibSetting) -> tuple[int | str, ...]:
-        """Return the scenario and k: with and without after-races, the order of the instances is the same."""
-        return setting.folder, setting.k
+        """Return the scenario's name and k: neither the place of its folder nor after-races change the orders."""
+        return os.path.basename(os.path.abspath(setting.folder)), setting.k
 
     def name_group(self, setting: AslibSetting) -> str:
         """Describe how races are run: medians are taken over scenarios."""
