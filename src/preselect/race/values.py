@@ -93,9 +93,8 @@ class _Judge:
         for finish in filter(self._has_answer, finishes):
             value = self.pool.arms[finish.name].success.value
             assert value is not None
-            path = self.copies[finish.name].path
-            is_pattern = isinstance(value, str)
-            commands[finish.name] = _match(value, path, finish.status) if is_pattern else self._fill(value, path)
+            path, end = self.copies[finish.name].path, finish.status
+            commands[finish.name] = _match(value, path, end) if isinstance(value, str) else self._fill(value, path)
         asked = await self._ask(commands, waiter)
         return [self._require_copy(finish) or _accept_value(finish, asked.get(finish.name)) for finish in finishes]
 
