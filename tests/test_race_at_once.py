@@ -8,10 +8,11 @@ import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from commands import preselect
-from processes import Fork, wait_until, wait_until_all_died
+from processes import Fork, find_marked, wait_until, wait_until_all_died
 
 from preselect.cli.lanes import work_in_lanes
 from preselect.cli.main import preselect as command
@@ -172,6 +173,23 @@ def test_a_session_that_is_stopped_ends_its_races(pool, formulas):
             session.run(formulas / "7.cnf")
     assert len(errors) == 3
     assert [one.kind for one in read_journal(path)] == ["void"] * 3
+
+
+@pytest.mark.parametrize("asked", ["value", "verifier"])
+def test_a_session_that_is_stopped_ends_what_is_asked_about_answers(pool, formulas, tmp_path, token, asked):
+    asking = tmp_path / "asking"
+    hang = f'{asked} = ["sh", "-c", "touch {asking}; setsid sleep 900 & sleep 900", "{{output}}"]\n'
+    path = pool({"one": "echo cost 1", "other": "echo cost 2"}, seconds=900, features='from = "none"')
+    success = hang if asked == "value" else f"value = 'cost (.*)'\n{hang}"
+    path.write_text(f'{path.read_text()}[success]\nbetter = "smaller"\n{success}')
+    with RaceSession(path) as session, ThreadPoolExecutor(1) as thread:
+        race = thread.submit(session.run, formulas / "0.cnf")
+        wait_until(asking.exists)
+        session.stop()
+        with pytest.raises(StoppedError, match="the race was stopped"):
+            race.result(timeout=60)
+    assert find_marked(token) == []
+    assert [one.kind for one in read_journal(path)] == ["void"]
 
 
 # lanes and the live table

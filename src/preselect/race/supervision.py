@@ -33,7 +33,7 @@ _TICK_SECONDS = 0.25
 
 AnswerCheck = Callable[[Racer, bytes, int], str | None]
 Watch = Callable[[list[Standing]], object]
-Judge = Callable[[SupervisionResult, Sequence[Output], Waiter], Awaitable[SupervisionResult]]
+Judge = Callable[[SupervisionResult, Sequence[Output], Waiter, Watch], Awaitable[SupervisionResult]]
 
 
 class _Files(NamedTuple):
@@ -61,8 +61,8 @@ class Supervision:
         Called with a racer that has answered and has no verifier, its output and its exit code; returns what is wrong
         with the answer, or None. By default every answer is right.
     judge : callable, optional
-        Called when all racers have run to their end, with the result, their open outputs and a waiter; returns the
-        result that counts.
+        Called when all racers have run to their end, with the result, their open outputs, a waiter, and the watch of
+        races that it starts itself, which ends them if this race is stopped; returns the result that counts.
     watch : callable, optional
         Called with the list of standings at every event and four times a second.
     level : str, optional
@@ -101,6 +101,7 @@ class Supervision:
         self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
         self._checked: dict[int, bytes] = {}  # by position: the output that was checked, whatever has become of it
+        self._standings: list[Standing] = []  # at the end
         self._is_stopped = False
         self._process: SupervisorProcess | None = None
 
@@ -123,7 +124,7 @@ class Supervision:
         """Run the race; `waiter` decides whether to block the thread or to use its event loop."""
         with _open_files(self.folder, len(self.racers)) as files:
             ended = await self._race(files, waiter)
-            return ended if self.judge is None else await self.judge(ended, files.outputs, waiter)
+            return ended if self.judge is None else await self.judge(ended, files.outputs, waiter, self._watch_judge)
 
     async def _race(self, files: _Files, waiter: Waiter) -> SupervisionResult:
         process = SupervisorProcess(files.of_supervisor, self.token)
@@ -145,7 +146,14 @@ class Supervision:
             await waiter.finish(process.close)
         if self._is_stopped and progress.done is None:
             raise StoppedError("the race was stopped")
+        self._standings = progress.get_standings()
         return progress.get_result(lambda position: self._read_output(files, position), self.keep)
+
+    def _watch_judge(self, _: list[Standing]) -> None:
+        if self._is_stopped:
+            raise StoppedError("the race was stopped")
+        if self.watch:
+            self.watch(self._standings)
 
     def _start(self, process: SupervisorProcess, files: _Files) -> None:
         """Start the supervisor with the open files; from then on only the racers write to them."""

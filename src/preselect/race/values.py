@@ -18,7 +18,7 @@ from preselect.race.event_loop import Waiter
 from preselect.race.pool import Pool
 from preselect.race.pool_values import fill
 from preselect.race.result import Finish, SupervisionResult, rank
-from preselect.race.supervision import Judge, Limits, Racer, Status, Supervision
+from preselect.race.supervision import Judge, Limits, Racer, Status, Supervision, Watch
 from preselect.race.supervisor.children import MEGABYTE
 from preselect.race.supervisor.files import Copy, Output
 
@@ -48,12 +48,12 @@ def make_judge(pool: Pool, instance: Path, folder: Path, *, level: str | None = 
 
 
 async def _rank_by_value(
-    judge: "_Judge", ended: SupervisionResult, outputs: Sequence[Output], waiter: Waiter
+    judge: "_Judge", ended: SupervisionResult, outputs: Sequence[Output], waiter: Waiter, watch: Watch
 ) -> SupervisionResult:
     """Return the result of a race in which all racers ran to the end, by the values of their answers."""
     with ExitStack() as stack:
         finishes = judge.copy(ended.finishes, outputs, stack)
-        finishes = await judge.find_values(await judge.verify(finishes, waiter), waiter)
+        finishes = await judge.find_values(await judge.verify(finishes, waiter, watch), waiter, watch)
     return _rank(replace(ended, finishes=tuple(finishes)), outputs, judge.pool)
 
 
@@ -77,17 +77,17 @@ class _Judge:
             return _void(finish, f"its output could not be copied: {error.strerror}")
         return finish
 
-    async def verify(self, finishes: list[Finish], waiter: Waiter) -> list[Finish]:
+    async def verify(self, finishes: list[Finish], waiter: Waiter, watch: Watch) -> list[Finish]:
         """Return the finishes, those with a wrong answer marked."""
         commands = {}
         for finish in filter(self._has_answer, finishes):
             verifier = self.pool.arms[finish.name].success.verifier
             if isinstance(verifier, tuple):
                 commands[finish.name] = self._fill(verifier, self.copies[finish.name].path)
-        asked = await self._ask(commands, waiter)
+        asked = await self._ask(commands, waiter, watch)
         return [self._require_copy(finish) or _accept_verdict(finish, asked.get(finish.name)) for finish in finishes]
 
-    async def find_values(self, finishes: list[Finish], waiter: Waiter) -> list[Finish]:
+    async def find_values(self, finishes: list[Finish], waiter: Waiter, watch: Watch) -> list[Finish]:
         """Return the finishes with their values; an answer without a value does not count."""
         commands = {}
         for finish in filter(self._has_answer, finishes):
@@ -95,7 +95,7 @@ class _Judge:
             assert value is not None
             path, end = self.copies[finish.name].path, finish.status
             commands[finish.name] = _match(value, path, end) if isinstance(value, str) else self._fill(value, path)
-        asked = await self._ask(commands, waiter)
+        asked = await self._ask(commands, waiter, watch)
         return [self._require_copy(finish) or _accept_value(finish, asked.get(finish.name)) for finish in finishes]
 
     def _require_copy(self, finish: Finish) -> Finish | None:
@@ -113,15 +113,15 @@ class _Judge:
         values = {"seed": str(self.pool.seed), "timeout": timeout, "output": output}
         return fill(command, {**values, "instance": fspath(self.instance.absolute())})
 
-    async def _ask(self, commands: Mapping[str, Sequence[str]], waiter: Waiter) -> dict[str, Finish]:
+    async def _ask(self, commands: Mapping[str, Sequence[str]], waiter: Waiter, watch: Watch) -> dict[str, Finish]:
         """Run commands about the answers of arms; return by arm how they ended."""
         if not commands:
             return {}
         racers = [Racer(name, command, self.pool.arms[name].environment, (0,)) for name, command in commands.items()]
         limits = self.pool.limits
         limits = Limits(max(limits.seconds, _MIN_SECONDS), limits.memory, limits.output)
-        asked = await Supervision(racers, limits, folder=self.folder, level=self.level, to_end=True).run_in(waiter)
-        return {finish.name: finish for finish in asked.finishes}
+        asked = Supervision(racers, limits, folder=self.folder, level=self.level, to_end=True, watch=watch)
+        return {finish.name: finish for finish in (await asked.run_in(waiter)).finishes}
 
 
 def _match(pattern: str, output: str, status: str) -> tuple[str, ...]:
