@@ -235,6 +235,19 @@ def test_the_small_item_set_has_the_same_items(tmp_path):
     assert only.places == tuple((f"sushi{number}",) for number in numbers)
 
 
+@pytest.mark.parametrize("head", ["nan 1", "inf 1", "2.5 1"])
+def test_the_head_of_a_sushi_file_is_a_number_of_items(head, tmp_path):
+    with pytest.raises(InputError, match="is not a file of rankings"):
+        read_logs(write_sushi(tmp_path, order=f"{head}\n0 1 0\n"))
+
+
+def test_sushi_files_that_are_no_text_are_named(tmp_path):
+    path = write_sushi(tmp_path)
+    (tmp_path / "sushi3.udata").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"sushi3\.udata is not text in UTF-8"):
+        read_logs(path)
+
+
 def test_sushi_without_people_and_items(tmp_path):
     path = write_sushi(tmp_path)
     for name in ("sushi3.udata", "sushi3.idata"):

@@ -268,6 +268,12 @@ def test_classes_of_a_notebook_run_on_processes(folder):
         ([[SETTING, SapsSetting(3)]], {}, "environments are of different kinds"),
         ([3.5], {"k": 2}, "3.5 is neither a setting nor a class of environments"),
         ([SETTING, "clever"], {}, "unknown policy 'clever'"),
+        ([SETTING, 3], {}, "3 is neither the name of a policy nor a class derived from preselect.Policy"),
+        ([["routes:Routes", SETTING]], {"k": 2}, "environments are of different kinds"),
+        (["routes:Routes"], {"k": 2.5}, "k is 2.5; use an integer of at least 1"),
+        (["routes:Routes"], {"k": 2, "horizon": "x"}, "horizon is 'x'; use an integer"),
+        ([SETTING], {"repetitions": 1.5}, "repetitions is 1.5; use an integer"),
+        ([SETTING], {"workers": 0}, "workers is 0; use an integer of at least 1"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -31,7 +31,7 @@ def read_sushi(path: Path) -> dict[str, list[Any]]:
         A file *.order. The people and the items are described by sushi3.udata and sushi3.idata, if those are beside it.
     """
     header, *lines = _read_numbers(path) or [[]]
-    if len(header) != 2 or header[0] < 1:
+    if len(header) != 2 or not header[0].is_integer() or header[0] < 1:
         raise InputError(f"{path} is not a file of rankings: its first line should be the number of items and a 1")
     items, users = _read_items(path.with_name("sushi3.idata"), int(header[0])), path.with_name("sushi3.udata")
     people = _read_table(users, _describe_user) if users.exists() else None
@@ -64,8 +64,12 @@ def _read_items(path: Path, n: int) -> list[dict[str, Any]]:
 
 
 def _read_table(path: Path, describe: Callable[[list[str]], dict[str, Any]]) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8") from None
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             found.append(describe(line.split("\t")))
         except (ValueError, IndexError):

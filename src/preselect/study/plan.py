@@ -23,6 +23,7 @@ import numba
 import numpy as np
 
 import preselect
+from preselect.arguments import show
 from preselect.environments import Environment
 from preselect.errors import InputError, ResultsError
 from preselect.files import write_whole
@@ -109,6 +110,9 @@ class Plan(ABC):
     def __post_init__(self) -> None:
         if not self.settings or not self.policies:
             raise InputError("a study needs at least one setting and one policy")
+        for name in ("repetitions", "block", "seed", "horizon"):
+            if not isinstance(getattr(self, name, 1), int):
+                raise InputError(f"{name} is {show(getattr(self, name))}; use an integer")
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; a study needs at least 1")

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from preselect.arguments import one_of, show
+from preselect.arguments import integer, one_of, show
 from preselect.errors import InputError
 from preselect.own_classes import name_class
 from preselect.policies import registry
@@ -191,6 +191,8 @@ def run(
     **parameters : Any
         Further parameters of the study's plan, such as repetitions, horizon and seed.
     """
+    if workers != -1:
+        integer(workers, "workers", 1)
     plan = _make_plan(environments, policies, k, parameters)
     study = Study.create(Path("results", plan.kind) if out is None else out, plan)
     study.compute(plan, workers=workers, cluster=cluster, report=report)
@@ -213,18 +215,23 @@ def _make_plan(environments: Any, policies: Any, k: Any, parameters: dict[str, A
 
 
 def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
-    several = isinstance(environments, Iterable) and not isinstance(environments, (str, type))
-    given = [*environments] if several and not _is_setting(environments) else [environments]
+    given = [*environments] if _is_several(environments) and not _is_setting(environments) else [environments]
     if not given:
         raise InputError("environments is empty; give at least one")
     if all(map(_is_setting, given)):
         if k is not None:
             raise InputError(f"k is {show(k)}, but the settings say already how many arms to choose; drop one of them")
         return tuple(given)
+    if any(map(_is_setting, given)):
+        raise InputError("environments are of different kinds; run a study for each kind")
     if k is None:
         raise InputError("k is missing: how many arms to choose in the rounds of an environment of your own")
     names = [one if isinstance(one, str) else name_class(_expect_class(one)) for one in given]
-    return tuple(OwnSetting(name, one) for name in names for one in ([k] if isinstance(k, int) else k))
+    return tuple(OwnSetting(name, one) for name in names for one in (k if _is_several(k) else [k]))
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, type))
 
 
 def _is_setting(value: object) -> bool:
@@ -240,8 +247,14 @@ def _expect_class(value: Any) -> type:
 def _list_policies(policies: Any) -> tuple[str, ...]:
     if isinstance(policies, str):
         return tuple(dict.fromkeys(registry.split(policies)))
-    given = [policies] if isinstance(policies, type) else list(policies)
-    return tuple(dict.fromkeys(name_class(one) if isinstance(one, type) else one for one in given))
+    given = list(policies) if _is_several(policies) else [policies]
+    return tuple(dict.fromkeys(name_class(one) if isinstance(one, type) else _expect_name(one) for one in given))
+
+
+def _expect_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{show(value)} is neither the name of a policy nor a class derived from preselect.Policy")
+    return value
 
 
 def _make_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> _Frame:
