@@ -185,6 +185,21 @@ def test_a_journal_is_a_table_too(tmp_path):
     np.testing.assert_array_equal(found.contexts, [[3.0], [np.nan]])
 
 
+def test_a_journal_of_the_service_is_found_by_its_name(tmp_path):
+    path = tmp_path / "a.journal"
+    for name in ("news", "films"):
+        with Learner.open(path, make=lambda: Preselector(["a", "b"], seed=0), name=name) as one:
+            one.learn(one.select(k=2), winner="b")
+        if name == "news":
+            assert len(read_logs(path)) == 1  # the only one need not be named
+    several = CliRunner().invoke(command, ["logs", "check", str(path)])
+    assert (several.exit_code, len(several.output.splitlines())) == (1, 1)
+    assert "several journals; name one of 'films', 'news'" in several.output
+    for arguments in (["logs", "check"], ["fit", "--held-out", "0"]):
+        found = CliRunner().invoke(command, [*arguments, str(path), "--name", "films"])
+        assert (found.exit_code, found.output.startswith("1 rounds")) == (0, True)
+
+
 PREFLIB = """# FILE NAME: food.toi
 # TITLE: Food
 # DESCRIPTION:

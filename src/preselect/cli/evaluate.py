@@ -43,6 +43,9 @@ from preselect.reports.html import is_page
     help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
 @click.option("--every-arm", is_flag=True, help="Let policies choose among all arms of FILE in every round.")
+@click.option(
+    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
+)
 @click.option("--by-model", is_flag=True, help="Estimate by a model even if FILE has propensities.")
 @click.option(
     "--draws",
@@ -64,6 +67,7 @@ def evaluate_policies(
     identity: bool,
     nobody_may_win: bool,
     every_arm: bool,
+    name: str | None,
     by_model: bool,
     draws: int,
     seed: int,
@@ -91,7 +95,7 @@ def evaluate_policies(
         require_ours(out, is_page)
     named = {name: _find(name) for text in policies for name in registry.split(text)}
     options = {"identity": identity, "nobody_may_win": nobody_may_win, "every_arm": every_arm, "by_model": by_model}
-    table = read_logs(logs)
+    table = read_logs(logs, name=name)
     with show_progress("rounds") as bar:
         report = partial(_show, bar)
         found = evaluate(table, named, learn_from=learn_from, draws=draws, seed=seed, report=report, **options)

@@ -31,6 +31,9 @@ from preselect.state import is_state
     help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
 @click.option(
+    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
+)
+@click.option(
     "--state",
     type=click.Path(path_type=Path),
     help="Save the fitted preselector to this file. An earlier state is replaced; any other file stays as it is.",
@@ -41,7 +44,14 @@ from preselect.state import is_state
     help="Write a page about it. An earlier page is replaced; any other file stays as it is.",
 )
 def fit_logs(
-    logs: Path, policy: str, held_out: float, identity: bool, nobody_may_win: bool, state: Path | None, out: Path | None
+    logs: Path,
+    policy: str,
+    held_out: float,
+    identity: bool,
+    nobody_may_win: bool,
+    name: str | None,
+    state: Path | None,
+    out: Path | None,
 ) -> None:
     """Fit the model to all rounds of FILE at once, and say how well it predicts rounds that it has not seen.
 
@@ -56,7 +66,7 @@ def fit_logs(
         if path is not None:
             require_ours(path, is_ours)
     options = {"policy": policy, "identity": identity, "nobody_may_win": nobody_may_win}
-    found = fit(read_logs(logs), held_out=held_out, **options)
+    found = fit(read_logs(logs, name=name), held_out=held_out, **options)
     _print(found)
     if state is not None:
         found.preselector.save(state)

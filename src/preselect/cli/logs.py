@@ -29,16 +29,19 @@ def logs() -> None:
 
 @logs.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
+@click.option(
+    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
+)
+def check(file: Path, name: str | None) -> None:
     """Say what is wrong with FILE, line by line, or what is in it. The exit code is 1 if anything is wrong."""
-    problems = check_logs(file)
+    problems = check_logs(file, name=name)
     for problem in problems[:_MOST]:
         click.echo(problem.message)
     if len(problems) > _MOST:
         click.echo(f"and {len(problems) - _MOST} more")
     if problems:
         sys.exit(1)
-    found = read_logs(file)
+    found = read_logs(file, name=name)
     won = int(found.winners.sum())
     click.echo(f"{len(found)} rounds of {len(found.arms)} arms, {won} with a winner; everything can be read")
     click.echo(f"features of a round: {', '.join(found.context) or 'none'}")

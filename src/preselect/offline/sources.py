@@ -6,18 +6,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from preselect.arguments import join_names
 from preselect.errors import InputError
 from preselect.logs import Logs, Problem, check, preflib, read
 from preselect.logs.columns import Source
 from preselect.logs.sushi import read_sushi
-from preselect.store import Journal, Round
+from preselect.store import Journal, Round, open_storage
 from preselect.store.events import NO_WINNER, RANKING, WINNER, Decided
 from preselect.store.rounds import pair_rounds
 
 _SQLITE = b"SQLite format 3\x00"
 
 
-def read_logs(source: Source) -> Logs:
+def read_logs(source: Source, *, name: str | None = None) -> Logs:
     """Read logs from a table, a journal of decisions and outcomes, or a file of PrefLib or of the sushi data.
 
     Parameters
@@ -26,22 +27,26 @@ def read_logs(source: Source) -> Logs:
         A CSV or Parquet file; a journal; a file of PrefLib (.soc, .soi, .toc, .toi), in which every voter is a round
         that shows all alternatives, in random order, because equal votes stand together in the file; rankings of the
         sushi data (.order), with the files beside them that describe people and items; or a table in memory.
+    name : str, optional
+        Which of the journals in a file, such as the name of a preselector of the service; needed if there are several.
     """
-    return read(_convert(source))
+    return read(_convert(source, name))
 
 
-def check_logs(source: Source) -> list[Problem]:
+def check_logs(source: Source, *, name: str | None = None) -> list[Problem]:
     """Return all problems of logs, in the order of their rows.
 
     Parameters
     ----------
     source : path, open text file, mapping of columns, or data frame
         As `read_logs` takes it.
+    name : str, optional
+        Which of the journals in a file.
     """
-    return check(_convert(source))
+    return check(_convert(source, name))
 
 
-def _convert(source: Source) -> Source:
+def _convert(source: Source, name: str | None) -> Source:
     """Return a journal, a file of PrefLib or one of the sushi data as columns, anything else as it is."""
     if not isinstance(source, (str, PathLike)):
         return source
@@ -51,13 +56,13 @@ def _convert(source: Source) -> Source:
     if path.suffix == ".order":
         return read_sushi(path)
     with path.open("rb") as file:
-        return _read_journal(path) if file.read(len(_SQLITE)) == _SQLITE else source
+        return _read_journal(path, name) if file.read(len(_SQLITE)) == _SQLITE else source
 
 
-def _read_journal(path: Path) -> dict[str, list[Any]]:
+def _read_journal(path: Path, name: str | None) -> dict[str, list[Any]]:
     """Return the rounds of a journal that have an outcome other than void, as columns."""
     rows: list[dict[str, Any]] = []
-    with Journal.read(path) as journal:
+    with Journal.read(path, _find_name(path) if name is None else name) as journal:
         for one, made, _ in pair_rounds(journal):
             if one.kind in (WINNER, RANKING, NO_WINNER):
                 rows += _list_rows(one, made)
@@ -65,6 +70,17 @@ def _read_journal(path: Path) -> dict[str, list[Any]]:
         raise InputError(f"{path} has no round with an outcome yet")
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _find_name(path: Path) -> str:
+    """Return the name of the only journal in a file."""
+    with open_storage(path) as storage:
+        names = storage.journals()
+    if not names:
+        raise InputError(f"{path} holds no journal yet")
+    if len(names) > 1:
+        raise InputError(f"{path} holds several journals; name one of {join_names(names)} (name, --name)")
+    return names[0]
 
 
 def _list_rows(one: Round, made: Decided) -> list[dict[str, Any]]:
