@@ -26,8 +26,7 @@ def best_by_brute_force(X, theta, Sigma, beta, k, form=LOGARITHM, growth=0.0):
     u, leader = X @ theta, (X @ theta).argmax()
     measured = X - X[leader] if form == CONTRAST else X
     q = np.maximum(np.einsum("ia,ab,ib->i", measured, Sigma, measured), 0.0)
-    counted = np.minimum(np.minimum(q, 2.0), 40.0 / np.maximum(q, 1.0))
-    roots = np.sqrt((beta**2 + 8.0 * np.log1p(growth * counted)) * q)
+    roots = np.sqrt((beta**2 + 8.0 * np.log1p(growth * np.minimum(q, 2.0))) * q)
     scores = u + (np.log1p(roots) if form == LOGARITHM else roots)
     order = np.argsort(-scores)
     if form == CONTRAST:

@@ -21,8 +21,7 @@ def widths(policy, X, leader):
     Sigma, beta, growth, _ = policy._width()
     Z = X.astype(WIDE) - (0 if leader is None else X[leader].astype(WIDE))
     q = np.maximum(np.einsum("ia,ab,ib->i", Z, Sigma.astype(WIDE), Z), 0)
-    counted = np.minimum(np.minimum(q, 2), 40 / np.maximum(q, 1))
-    return np.sqrt(WIDE(beta) ** 2 + 8 * np.log1p(WIDE(growth) * counted)) * np.sqrt(q)
+    return np.sqrt(WIDE(beta) ** 2 + 8 * np.log1p(WIDE(growth) * np.minimum(q, 2))) * np.sqrt(q)
 
 
 def score(policy, X, chosen):

@@ -17,7 +17,6 @@ from preselect.kernels.pruning import (
     Line,
     bound_squares,
     bound_widths,
-    count_variance,
     grow,
     largest_eigenvalue_bound,
     misses,
@@ -91,7 +90,7 @@ def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, growth: f
     for a in range(X.shape[1]):
         x[0, a] = np.float64(X[i, a]) - (np.float64(X[leader, a]) if leader >= 0 else 0.0)
     q = _quadratic_form(x, _FIRST, Sigma)
-    root = grow(beta, growth, count_variance(q)) * math.sqrt(q)
+    root = grow(beta, growth, q) * math.sqrt(q)
     return math.log1p(root) if form == LOGARITHM else root
 
 
@@ -220,10 +219,10 @@ def choose(
 
     The width has one of three forms: LOGARITHM log1p(beta sqrt(q)), PLAIN beta sqrt(q), where q = x' Sigma x, and
     CONTRAST, the same for q = (x - x_b)' Sigma (x - x_b), where b is the arm with the largest x'theta, which always
-    comes first, with the largest score. If `growth` is above 0, sqrt(beta^2 + 8 log(1 + growth min(q, 2, 40 / q)))
-    takes the place of a beta above 0. `bounds` receives their k scores and k widths, `rows` their rows of X, if it is
-    not empty. An empty `eligible` means every arm. `apart` is what `set_apart` returned, for CONTRAST, or empty: it
-    changes nothing but how many arms are pruned. TIED: the k-th place is shared with an arm left out, or the lead is.
+    comes first, with the largest score. If `growth` is above 0, sqrt(beta^2 + 8 log(1 + growth min(q, 2))) takes the
+    place of a beta above 0. `bounds` receives their k scores and k widths, `rows` their rows of X, if it is not empty.
+    An empty `eligible` means every arm. `apart` is what `set_apart` returned, for CONTRAST, or empty: it changes
+    nothing but how many arms are pruned. TIED: the k-th place is shared with an arm left out, or the lead is.
     """
     scratch = np.empty((2, X.shape[0]))
     finite, largest_square, best_out = _seed(X, theta, eligible, scratch, arms, bounds)

@@ -10,7 +10,6 @@ from preselect.kernels.types import LOGARITHM, Floats
 
 _PACE = 8.0  # how fast the square of a growing beta grows
 _MOST_VARIANCE = 2.0  # of a lead: it grows no faster where variances are larger
-_LARGE_VARIANCE = 20.0  # and more slowly where they are larger than this
 UNDERFLOW = 1e-290  # smaller squares lose digits or vanish
 
 Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
@@ -64,14 +63,8 @@ def _largest_eigenvalue_bound_by_square(M: Floats) -> float:
 
 @inlined
 def grow(beta: float, growth: float, q: float) -> float:
-    """Beta, or what it has grown to if `growth` is above 0 and the variance of a lead counts as q, at most 2."""
+    """The factor of sqrt(q) in a width: beta, which grows with q up to 2 if `growth` is above 0."""
     return math.sqrt(beta * beta + _PACE * math.log1p(growth * min(q, _MOST_VARIANCE))) if growth > 0.0 else beta
-
-
-@inlined
-def count_variance(q: float) -> float:
-    """What the variance of a lead counts as in a growing beta: q up to 20, then less and less."""
-    return q if q < _LARGE_VARIANCE else _MOST_VARIANCE * _LARGE_VARIANCE / q
 
 
 @helper

@@ -43,14 +43,13 @@ class Newton(BeliefPolicy):
     however long they compete. So by default beta grows for arms about which little has been learnt although much time
     has passed:
 
-        beta = sqrt(3.3 + 8 log(1 + t min(q, 2, 40 / q) / (40 m))),
+        beta = sqrt(3.3 + 8 log(1 + t min(q, 2) / (40 m))),
 
     where t is the number of outcomes learnt from, and m of the d features were not zero in them. While an arm is learnt
     about as fast as the average feature, q falls like m / t, and beta stays the same. (Bounds of this kind, with the
     logarithm of t over the number of trials of an arm, are known from MOSS and KL-UCB+.) Features that were always zero
     do not count, so that room for future arms changes nothing. A variance above 2 counts as 2, the variance between two
-    arms with features of size 1 before the first outcome: larger features are no reason to explore more. Above 20 it
-    counts less and less: the outcome is then nearly certain whatever the weights are, and teaches little.
+    arms with features of size 1 before the first outcome: larger features are no reason to explore more.
 
     Parameters
     ----------
