@@ -50,10 +50,13 @@ def _invite(url: str, no_browser: bool) -> None:
     from preselect.serve.picking.catalogue import NAME, make_definition
 
     notice = threading.Timer(_SOON, click.echo, [_WHY], {"err": True})
+    notice.daemon = True
     notice.start()
-    with Client(url, patience=600.0) as client:
-        client.create(NAME, **make_definition())
-    notice.cancel()
+    try:
+        with Client(url, patience=600.0) as client:
+            client.create(NAME, **make_definition())
+    finally:
+        notice.cancel()
     click.echo(f"Pick posters at {url}/pick, and see what is learnt at {url}/preselectors/{NAME}. Ctrl-C stops.")
     sys.stdout.flush()
     if not no_browser:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from preselect.cli.logs import journal_name
 from preselect.cli.progress import Bar, show_progress
 from preselect.errors import InputError
 from preselect.files import require_ours
@@ -43,9 +44,7 @@ from preselect.reports.html import is_page
     help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
 @click.option("--every-arm", is_flag=True, help="Let policies choose among all arms of FILE in every round.")
-@click.option(
-    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
-)
+@journal_name
 @click.option("--by-model", is_flag=True, help="Estimate by a model even if FILE has propensities.")
 @click.option(
     "--draws",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from preselect.cli.logs import journal_name
 from preselect.files import require_ours
 from preselect.offline import Fit, fit, read_logs
 from preselect.offline.page import write_fit_page
@@ -30,9 +31,7 @@ from preselect.state import is_state
     is_flag=True,
     help="Count rounds without a winner as won by nobody; otherwise they are left out.",
 )
-@click.option(
-    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
-)
+@journal_name
 @click.option(
     "--state",
     type=click.Path(path_type=Path),

@@ -9,6 +9,10 @@ from preselect.offline import check_logs, read_logs
 
 _MOST = 100  # problems that are printed
 
+journal_name = click.option(
+    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
+)
+
 
 @click.group()
 def logs() -> None:
@@ -29,9 +33,7 @@ def logs() -> None:
 
 @logs.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
-    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
-)
+@journal_name
 def check(file: Path, name: str | None) -> None:
     """Say what is wrong with FILE, line by line, or what is in it. The exit code is 1 if anything is wrong."""
     problems = check_logs(file, name=name)
