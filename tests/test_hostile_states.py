@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,7 +32,13 @@ def unpack(content):
     return json.loads(str(arrays.pop("header"))), arrays
 
 
-def write_policy(name):
+@cache
+def write(name):
+    """A state of each policy and of preselectors, by name; nothing is compiled before a test needs it."""
+    if name == "preselector":
+        return make_preselector().to_bytes()
+    if name == "preselector of ids":
+        return Preselector(["a", "b", "c"], ["x"], policy="ucb-mnl", seed=0).to_bytes()
     policy = make_policy(name)
     for place in range(6):
         decision = policy.select(np.eye(N, D) + 0.1 * place, 3)
@@ -39,9 +46,7 @@ def write_policy(name):
     return state.pack(policy.kind, *persistence.collect_state(policy))
 
 
-STATES = {name: write_policy(name) for name in registry.POLICIES}
-STATES["preselector"] = make_preselector().to_bytes()
-STATES["preselector of ids"] = Preselector(["a", "b", "c"], ["x"], policy="ucb-mnl", seed=0).to_bytes()
+STATES = (*registry.POLICIES, "preselector", "preselector of ids")
 PLAIN = [None, True, -1, 0, 1, 3, 10**12, 2**62, 1e308, "", "a", "x" * 100, [], [1], ["a", "a"], {}, {"a": 1}, [[[]]]]
 
 
@@ -99,7 +104,7 @@ def change(header, arrays, draw):
 @pytest.mark.parametrize("name", STATES)
 @given(st.data())
 def test_a_changed_state_is_refused_or_can_be_used(name, data):
-    header, arrays = unpack(STATES[name])
+    header, arrays = unpack(write(name))
     for _ in range(data.draw(st.integers(1, 2))):
         if isinstance(header, dict):
             header, arrays = change(header, arrays, data.draw)
@@ -114,7 +119,7 @@ def test_a_changed_state_is_refused_or_can_be_used(name, data):
 @pytest.mark.parametrize("name", ["ucb-mnl", "ts-mnl", "colstim", "newton"])
 @pytest.mark.parametrize("sizes", [[3 * 10**9, 3 - 3 * 10**9], [2**62, 2**62, 2**62, 2**62], [-3, 6]])
 def test_sizes_that_only_add_up_are_refused(name, sizes):
-    header, arrays = unpack(STATES[name])
+    header, arrays = unpack(write(name))
     total = int(arrays["sizes"].sum())
     arrays["sizes"] = np.array([*sizes, total - sum(sizes[:2]) if len(sizes) == 2 else total], dtype=np.int64)
     arrays["lengths"] = np.minimum(np.ones(len(arrays["sizes"]), dtype=np.int64), arrays["sizes"])
@@ -138,7 +143,7 @@ def run_limited(script, tmp_path):
 
 
 def test_bombs_are_not_expanded(tmp_path):
-    header, arrays = unpack(STATES["newton"])
+    header, arrays = unpack(write("newton"))
     with zipfile.ZipFile(tmp_path / "compressed.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("header.npy", "w", force_zip64=True) as member:
             np.lib.format.write_array(member, np.array(json.dumps(header)))
@@ -196,5 +201,5 @@ def test_a_decision_whose_parts_do_not_fit_is_refused():
 
 
 def test_what_was_saved_can_be_used():
-    for content in STATES.values():
-        use(content)
+    for name in STATES:
+        use(write(name))
