@@ -82,8 +82,11 @@ def damage(cache, pattern, change):
     [
         lambda _: b"",
         lambda content: content[: len(content) // 2],
-        lambda _: b"garbage" * 100,
-        lambda content: content[: len(content) // 2] + b"\xff\xff\xff\xff" + content[len(content) // 2 + 4 :],
+        pytest.param(lambda _: b"garbage" * 100, marks=pytest.mark.soak),
+        pytest.param(
+            lambda content: content[: len(content) // 2] + b"\xff\xff\xff\xff" + content[len(content) // 2 + 4 :],
+            marks=pytest.mark.soak,
+        ),
     ],
     ids=["empty", "truncated", "garbage", "overwritten"],
 )

@@ -189,6 +189,7 @@ def test_known_solvers_work_as_they_are_written_down(tmp_path, solver):
 
 def test_saps_works_as_it_is_written_down(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    monkeypatch.setattr("preselect.race.check._MAX_SECONDS_WITHOUT_MODEL", 1.0)  # which local search uses up
     write_pool(tmp_path / "pool.toml", find_solvers(str(tmp_path))[:1])
     (trial,) = check_arms(read_pool(tmp_path / "pool.toml"), tmp_path / "trial")
     assert trial.ok, trial.message
