@@ -97,8 +97,9 @@ def main():
             time.sleep(max(0.0, end - time.monotonic()))
     slower = statistics.median(ratios)
     error = statistics.stdev(ratios) / TURNS**0.5
-    missed = slower - 2.0 * error > MOST_SLOWER  # turns differ by more than the limit, so noise alone must not decide
-    print(f"{'MISSED' if missed else 'ok    '}  {slower:+.1%} (± {error:.1%}) with a dashboard; at most {MOST_SLOWER:.0%}")
+    missed = slower - 2.0 * error > MOST_SLOWER  # turns differ by more than the limit: noise must not decide
+    verdict = "MISSED" if missed else "ok    "
+    print(f"{verdict}  {slower:+.1%} (± {error:.1%}) with a dashboard; at most {MOST_SLOWER:.0%}")
     return int(missed)
 
 
