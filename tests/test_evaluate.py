@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from logged_world import ARMS, SETS, K, LoggedWorld, N, arm_chances, evaluate_with_truth
+from scipy import stats
 
 from preselect import InputError, Preselector, logs
 from preselect.cli.main import preselect as command
@@ -71,12 +72,42 @@ def test_self_normalised_numbers_have_the_error_of_the_ratio():
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
 
 
+def test_a_self_normalised_estimate_is_the_ratio_and_jackknifed():
+    generator = np.random.default_rng(0)
+    weights, expected = generator.gamma(0.5, 2.0, size=30), generator.uniform(1.0, 2.0, size=30)
+    wins = weights * (generator.random(30) < 0.3)
+    found = self_normalise(wins, weights, expected)
+
+    def estimate(rows):
+        return wins[rows].sum() / weights[rows].sum() * expected[rows].mean()
+
+    others = np.array([estimate(np.arange(30) != left_out) for left_out in range(30)])
+    assert found.mean() == pytest.approx(estimate(np.arange(30)))
+    assert found.var(ddof=1) / 30 == pytest.approx(29 / 30 * ((others - others.mean()) ** 2).sum())
+
+
 def test_intervals_and_effective_rounds():
     value, low, high = Interval.of(np.array([1.0, 3.0]), variance=3.0)
     assert (value, high - value) == pytest.approx((2.0, 1.959964 * 2.0))
     assert low == pytest.approx(2.0 - (high - value))
+    value, low, high = Interval.of(np.array([1.0, 3.0]), effective=11.0)
+    assert high - value == pytest.approx(stats.t.ppf(0.975, 10), rel=2e-3)
     assert count_effective(np.array([2.0, 2.0, 0.0])) == 2.0
     assert count_effective(np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize("most", [1.0, 2.0])
+@pytest.mark.parametrize("wins", [0, 1, 37, 400])
+def test_shares_of_equal_rounds_have_the_interval_of_wilson(wins, most):
+    value, low, high = Interval.of_share(most * (np.arange(400) < wins), most, 400.0)
+    exact = stats.binomtest(wins, 400).proportion_ci(method="wilson")
+    assert (value / most, low / most, high / most) == pytest.approx((wins / 400, exact.low, exact.high), abs=2e-4)
+    assert 0.0 <= low <= value <= high <= most
+
+
+def test_an_estimate_that_is_out_of_bounds_has_an_interval_around_it():
+    numbers = np.array([0.0, 3.0])
+    assert Interval.of_share(numbers, 1.0, 50.0) == Interval.of(numbers, effective=50.0)
 
 
 def test_what_a_model_expects_is_plackett_luce():
@@ -148,7 +179,7 @@ def test_the_logging_policy_gets_what_was_observed():
     table = logs.read(dict(zip(names, zip(*rows, strict=True), strict=True)))
     found = evaluate(table, ["random"], nobody_may_win=True, draws=3)
     logged, random = found.policies
-    assert random.estimates[0].value == pytest.approx(logged.estimates[0].value)
+    assert tuple(random.estimates[0].value) == pytest.approx(tuple(logged.estimates[0].value))
     assert (random.effective, random.support.value) == pytest.approx((30.0, 1.0))
     assert random.estimates[0].lead == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
 

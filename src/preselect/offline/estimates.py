@@ -3,6 +3,11 @@
 Every estimator of an evaluation returns one number for each round. The mean of these numbers is the estimate; their
 standard deviation, divided by the square root of the number of rounds, is its standard error. To compare two estimates
 on the same rounds, take the differences of their numbers.
+
+Where rounds are weighted, few of them decide the estimate. So quantiles are those of Student's t, with one degree of
+freedom less than there are effective rounds. And what lies between 0 and a largest value gets the interval of Wilson
+(Journal of the American Statistical Association 22, 1927), which is wider towards the middle: estimates near an end
+seem surer than they are.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import numpy as np
 from preselect.context import Floats
 
 _QUANTILE = NormalDist().inv_cdf(0.975)
+_TINY = 1e-300
 
 
 class Interval(NamedTuple):
@@ -35,7 +41,7 @@ class Interval(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, numbers: Floats, variance: float = 0.0) -> Self:
+    def of(cls, numbers: Floats, variance: float = 0.0, *, effective: float = np.inf) -> Self:
         """Return the mean of one number for each round, with its interval.
 
         Parameters
@@ -44,24 +50,64 @@ class Interval(NamedTuple):
             One for each of at least two rounds.
         variance : float, default 0.0
             A variance that all rounds have in common, such as the one that a model's uncertain weights cause.
+        effective : float, optional
+            The effective number of rounds, if few of them decide the mean.
         """
         mean = float(numbers.mean())
-        reach = _QUANTILE * float(np.sqrt(numbers.var(ddof=1) / len(numbers) + variance))
+        reach = find_quantile(effective - 1.0) * float(np.sqrt(_square_error(numbers) + variance))
         return cls(mean, mean - reach, mean + reach)
+
+    @classmethod
+    def of_share(cls, numbers: Floats, most: float, effective: float) -> Self:
+        """Return the mean of one number for each round, with its interval, if the truth is between 0 and `most`.
+
+        Parameters
+        ----------
+        numbers : array of T floats
+            One for each of at least two rounds. If their mean is out of bounds, the interval is that of `of`.
+        most : float
+            The largest value that the truth can have.
+        effective : float
+            The effective number of rounds.
+        """
+        p, square = float(numbers.mean()) / most, _square_error(numbers) / most**2
+        if not 0.0 <= p <= 1.0:
+            return cls.of(numbers, effective=effective)
+        n = max(effective, 1.0)  # how many rounds of equal weight would be as sure
+        if 0.0 < p < 1.0:
+            n = p * (1.0 - p) / max(square, _TINY)
+        z = find_quantile(effective - 1.0)
+        middle = (p + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
+        reach = z / (1.0 + z**2 / n) * float(np.sqrt(p * (1.0 - p) / n + (z / (2.0 * n)) ** 2))
+        return cls(p * most, max(middle - reach, 0.0) * most, min(middle + reach, 1.0) * most)
+
+
+def _square_error(numbers: Floats) -> float:
+    return float(numbers.var(ddof=1)) / len(numbers)
+
+
+def find_quantile(freedom: float) -> float:
+    """Return the 97.5 % quantile of Student's t, by its expansion for many degrees of freedom; at least one is assumed.
+
+    >>> round(find_quantile(10.0), 2)
+    2.23
+    """
+    z, v = _QUANTILE, max(freedom, 1.0)
+    return z + (z**3 + z) / (4.0 * v) + (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / (96.0 * v**2)
 
 
 def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
     """Estimate E[wins] E[expected] / E[weights]: wins weighted by inverse propensities, divided by the weights.
 
-    The estimate is the mean of the numbers returned. They are its linearisation: the estimate plus what each round
-    changes in it to first order, so that their standard deviation gives its error (the delta method).
+    The estimate is the mean of the numbers returned. They differ by what the estimate would change if a round were left
+    out, so that their standard deviation gives its error (the jackknife).
 
     Parameters
     ----------
     wins : array of T floats
         The wins of each round, weighted.
     weights : array of T floats
-        The weights of each round; not all zero.
+        The weights of each round, of which at least two are not zero.
     expected : array of T floats
         The expected weights of each round.
 
@@ -70,8 +116,8 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
     >>> float(self_normalise(np.array([3.0, 0.0]), np.array([3.0, 1.0]), np.ones(2)).mean())
     0.75
     """
-    share, size = wins.mean() / weights.mean(), expected.mean()
-    found: Floats = share * expected + size / weights.mean() * (wins - share * weights)
+    others = (wins.sum() - wins) / (weights.sum() - weights) * (expected.sum() - expected) / (len(wins) - 1)
+    found: Floats = wins.sum() / weights.sum() * expected.mean() + (len(wins) - 1) * (others.mean() - others)
     return found
 
 

@@ -216,12 +216,15 @@ class _Evaluator:
     def __post_init__(self) -> None:
         self.observed = np.array([one.won.sum() for one in self.rounds])
         self.logged = np.stack([self.measure.predict_logged(one) for one in self.rounds])
+        self.expected = np.array([self.measure.expect(one) for one in self.rounds])
+        self.most = float(self.expected.mean())  # that can be won in a round
 
     def evaluate_logged(self) -> PolicyValue:
         """Return what was won with the arms that were shown, and what the model expects of them."""
         estimates = [_compare("the model", self.logged, self.logged)]
         if not isinstance(self.measure, Hits):
-            estimates.insert(0, Estimate("observed", Interval.of(self.observed), Interval(0.0, 0.0, 0.0)))
+            value = Interval.of_share(self.observed, self.most, len(self.rounds))
+            estimates.insert(0, Estimate("observed", value, Interval(0.0, 0.0, 0.0)))
         return PolicyValue(_LOGGED, tuple(estimates), float(len(self.rounds)), Interval(1.0, 1.0, 1.0))
 
     def evaluate(self, name: str, chooser: Chooser) -> PolicyValue:
@@ -236,29 +239,28 @@ class _Evaluator:
         model = _compare("the model", np.stack(predicted), self.logged)
         if self.weigher is None:
             return PolicyValue(name, (model,), np.nan, Interval(np.nan, np.nan, np.nan))
-        expected = np.array([self.weigher.expect(one) for one in self.rounds])
-        return self._join(name, weighted, expected, np.stack(predicted)[:, 0], model)
+        return self._join(name, weighted, np.stack(predicted)[:, 0], model)
 
-    def _join(
-        self, name: str, weighted: list[Weighted], expected: Floats, predicted: Floats, model: Estimate
-    ) -> PolicyValue:
+    def _join(self, name: str, weighted: list[Weighted], predicted: Floats, model: Estimate) -> PolicyValue:
         weights, wins, by_model = (np.array(column) for column in zip(*weighted, strict=True))
-        robust = predicted + wins - by_model
-        estimates = [_estimate("doubly robust", robust, self.observed), model]
-        if weights.any():
-            normalised = self_normalise(wins, weights, expected)
-            estimates.insert(0, _estimate("self-normalised", normalised, self.observed))
-        support = Interval.of(weights / expected.mean())
-        return PolicyValue(name, tuple(estimates), count_effective(weights), support)
+        effective = count_effective(weights)
+        methods = {"doubly robust": predicted + wins - by_model}
+        if np.count_nonzero(weights) > 1:
+            methods = {"self-normalised": self_normalise(wins, weights, self.expected), **methods}
+        estimates = [
+            Estimate(
+                method,
+                Interval.of_share(numbers, self.most, effective),
+                Interval.of(numbers - self.observed, effective=effective),
+            )
+            for method, numbers in methods.items()
+        ]
+        return PolicyValue(name, (*estimates, model), effective, Interval.of(weights / self.most))
 
     def _count(self, name: str) -> None:
         self.done += 1
         if self.report is not None:
             self.report(self.done, self.total, name)
-
-
-def _estimate(method: str, numbers: Floats, observed: Floats) -> Estimate:
-    return Estimate(method, Interval.of(numbers), Interval.of(numbers - observed))
 
 
 def _compare(method: str, predicted: Floats, logged: Floats) -> Estimate:

@@ -132,3 +132,7 @@ class Hits:
         """Return what the model expects of the arms that were shown."""
         expected: Floats = one.v[one.shown].sum(axis=0) / one.v.sum(axis=0)
         return expected
+
+    def expect(self, one: LoggedRound) -> float:  # noqa: ARG002
+        """Return the most that a round can bring."""
+        return 1.0
