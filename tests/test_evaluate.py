@@ -250,7 +250,7 @@ def change(**values):
         (change(), {"it": Preselector([*"abc"], ["x"])}, "it has the features of rounds 'x', but the logs have none"),
         (change(propensity=[0.5] * 150 + [None] * 30), ["random"], "10 of 30 rounds have no propensity, .* round 50"),
         (change(propensity=[0.5] * 179 + [0.0]), ["random"], "row 179: propensity is 0; use a probability above 0"),
-        (change(set_propensity=[0.5] * 179 + [0.4]), ["random"], "row 179: set_propensity is not that of row 177"),
+        (change(set_propensity=[0.5] * 179 + [0.4]), ["random"], "row 179: set_propensity differs from row 177"),
         (change(shown=[True] * 180), ["random"], "no round has an arm that was not shown"),
         (change(place=[None] * 180), ["random"], "0 of the rounds to evaluate on have a winner"),
     ],
@@ -304,5 +304,5 @@ def test_arms_that_were_never_shown_are_told(tmp_path):
     path.write_text("round,arm,shown,place,propensity\n" + "\n".join(",".join(map(str, row)) for row in rows))
     result = CliRunner().invoke(command, ["evaluate", str(path), "--policies", "random"])
     assert result.exit_code == 0, result.output
-    assert "random: weights come to 0.67 instead of 1" in result.output
-    assert "only about 30 rounds speak about it" in result.output
+    assert "random: its weights average 0.67 instead of 1" in result.output
+    assert "only about 30 rounds count for it" in result.output

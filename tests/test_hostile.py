@@ -182,7 +182,7 @@ def names_of(message):
         ),
         (
             lambda: Preselector({"a": [1.0], "b": [1.0, 2.0]}),
-            "arms have features by name and in order, or differ in their number; give all of them one kind",
+            "some arms have features by name and others in order, or not equally many; use one form for all arms",
         ),
         (
             lambda: make_preselector().add("new", [1.0]),

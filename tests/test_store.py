@@ -240,7 +240,7 @@ def test_features_may_have_any_name(path):
 def test_another_beginning_is_said(path, made, said):
     with open_learner(path) as learner:
         play(learner, 1)
-    with pytest.warns(UserWarning, match=f"was begun with something else and continues with it: {said}"):
+    with pytest.warns(UserWarning, match=f"was begun with other settings, and keeps those: {said}"):
         Learner.open(path, make=made).close()
 
 

@@ -18,7 +18,7 @@ _CLOSE, _MOST_STEPS = 1e-9, 60
 
 
 class Chances:
-    """Chances of winning, corrected because a policy only has to choose well, but a report has to predict well.
+    """Chances of winning that have been corrected: a policy only has to choose well, but a report has to predict well.
 
     With v_i = exp(u_i) and V their sum, the model says that some arm wins with probability V / (1 + V), and that it is
     arm i with probability v_i / V. But u is an estimate of many weights from few rounds, so these chances are too
@@ -86,7 +86,7 @@ class _Belief:
         self._prior = mean.copy(), precision.copy()
 
     def learn(self, x: Floats, slopes: _Slopes) -> None:
-        """Move to the maximum of belief times likelihood, whose gradient and curvature in z `slopes` returns."""
+        """Move to the maximum of belief times likelihood; `slopes` returns its gradient and curvature in z."""
         mean, precision = self._prior
         faded = _MEMORY * self._precision + (1.0 - _MEMORY) * precision
         pulled = _MEMORY * self._precision @ self.mean + (1.0 - _MEMORY) * precision @ mean
@@ -96,7 +96,7 @@ class _Belief:
 
 
 def _find_mode(z: float, variance: float, slopes: _Slopes) -> tuple[float, float]:
-    """Return the slopes where belief times likelihood is largest, if the belief about z has this mean and variance.
+    """Return the slopes at the maximum of belief times likelihood, given the mean and variance of z under the belief.
 
     Newton's method for point = z + variance * gradient, kept between bounds that close in on the solution.
     """

@@ -61,7 +61,7 @@ class _File(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no t
 
 
 def _read_only(locator: type) -> type:
-    """Make a locator that also accepts a read-only folder with a cache in it; numba's own need to write."""
+    """Make a locator that also accepts a read-only folder with a cache in it; numba's own locators have to write."""
     return type(locator.__name__, (locator,), {"ensure_cache_path": _require_cache})
 
 
@@ -81,7 +81,7 @@ class _Folders(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba h
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
-    """numba's cache of one kernel, valid until a source in the kernel's folder changes; only making it can fail."""
+    """numba's cache of one kernel, valid until a source in the kernel's folder changes; only creating it can fail."""
 
     _impl_class = _Folders
 
@@ -127,7 +127,7 @@ def _helper(function: _Function, fastmath: frozenset[str], **options: Any) -> _F
 
 
 def compiled(function: _Function) -> _Function:
-    """Make a kernel that computes exactly what is written."""
+    """Make a kernel whose operations are neither fused nor reordered: it computes exactly what its source says."""
     return _kernel(function, _STRICT)
 
 
@@ -162,5 +162,5 @@ def embedded_sum(function: _Function) -> _Function:
 
 
 def entry(function: _Function) -> _Function:
-    """Make a kernel of a helper, for callers in Python."""
-    return fused(cast(_Function, getattr(function, "py_func", function)))  # with NUMBA_DISABLE_JIT=1 it is one itself
+    """Turn a helper into a kernel, for callers in Python."""
+    return fused(cast(_Function, getattr(function, "py_func", function)))  # NUMBA_DISABLE_JIT=1: no py_func

@@ -242,7 +242,7 @@ def _read_number(value: Any) -> float:
 
 
 def read_json(text: str | bytes, form: str) -> dict[str, Any]:
-    """Return the JSON object in a text, if it has this form."""
+    """Return the JSON object in a text; raise an InputError unless it has this form."""
     try:
         found = json.loads(text)
     except (TypeError, ValueError, RecursionError):

@@ -26,7 +26,7 @@ _MAX_BYTES = 1 << 30  # the largest size of a decompressed file
 
 _CHUNK = 1 << 20  # bytes that are decompressed at a time
 
-_BEGINNING = 1 << 12  # bytes by which a file is recognised
+_BEGINNING = 1 << 12  # how many bytes are read to recognise a file
 
 _MAX_LINKS = 40  # as in Linux
 
@@ -111,7 +111,7 @@ def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
 def require_ours(
     path: str | PathLike[str], is_ours: Callable[[bytes], bool], problem: str = "was not written by preselect"
 ) -> None:
-    """Raise an InputError if writing would replace a file that is not empty and whose beginning is not ours."""
+    """Raise an InputError if the path is that of a file which is not empty and whose beginning `is_ours` rejects."""
     with explain_writing(path):
         status = _stat(path)
         if status is None or not stat.S_ISREG(status.st_mode) or _find_descriptor(path) is not None:

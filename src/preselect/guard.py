@@ -45,7 +45,7 @@ _Self = TypeVar("_Self", bound=Guarded)
 
 
 def serial(method: Callable[Concatenate[_Self, _P], _Result]) -> Callable[Concatenate[_Self, _P], _Result]:
-    """Make a method of a guarded object wait while another thread is in one."""
+    """Make a method of a guarded object wait while another thread runs one."""
 
     @wraps(method)
     def call(self: _Self, /, *given: _P.args, **options: _P.kwargs) -> _Result:

@@ -15,7 +15,7 @@ from preselect.scaling import Change, Scaling, is_possible
 
 _RENEWAL = 2  # the scaling is renewed when this many times as many contexts have been seen
 _MEMORY = 0.5  # the weight of what was seen before the last renewal
-_CAUTION = 16.0  # how many contexts count as few
+_CAUTION = 16.0  # deviations are enlarged until many more contexts than this have been seen
 _SHARE = 8  # with blocks, arms are rescaled once an eighth of them is new, because that takes time for every arm
 
 
@@ -40,10 +40,10 @@ class JointFeatures:
 
     def __init__(self, features: int, context: int, capacity: int, has_blocks: bool = False) -> None:
         self._values = np.empty((0, features))
-        self.n_slots, self.joined = 0, 0  # slots that have been used, and how often an arm joined or changed
+        self.n_slots, self.joined = 0, 0  # slots used so far, and how often an arm joined or changed
         self.capacity, self.has_blocks = capacity, has_blocks
         self.arm_scaling, self.context_scaling = Scaling(features), Scaling(context)
-        self.seen = Scaling(context)  # `context_scaling` is an earlier state of it
+        self.seen = Scaling(context)  # all contexts; `context_scaling` is a copy from the last renewal
         self.contexts, self.scaled_contexts, self.scaled_arms = 0, 0, 0
         self._arms: Floats | None = None
 
@@ -65,7 +65,7 @@ class JointFeatures:
 
     @property
     def counts(self) -> list[int]:
-        """How many contexts were seen, now and at the last scaling; how many arms had joined then, and now."""
+        """Contexts seen by now, and by the last renewal; arms that had joined by the last renewal, and by now."""
         return [self.contexts, self.scaled_contexts, self.scaled_arms, self.joined]
 
     def list_places(self, slot: int) -> Integers:
@@ -185,7 +185,7 @@ class JointFeatures:
         return self.joined > self.scaled_arms + max(enough - 1, 0)
 
     def _adopt_seen(self) -> Scaling:
-        """Return the scaling by what has been seen, with larger deviations while that is little.
+        """Return a scaling by the contexts seen so far; while they are few, its deviations are larger.
 
         A deviation that is much too small would cut off most values, and no later change could undo that.
         """

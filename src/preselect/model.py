@@ -82,7 +82,7 @@ def log_likelihood(u: ArrayLike, ranking: _Positions) -> float:
     u : array of k numbers
         Log-utility of each arm.
     ranking : sequence of distinct ints, or of lists of them
-        Positions of all arms or of the best m, best first; those that are tied in a list.
+        Positions of all arms or of the best m, best first; tied arms are in a list of their own.
     """
     values = _as_utilities(u)
     places = _as_ranking(ranking, len(values))
@@ -97,7 +97,7 @@ def ranking_probability(u: ArrayLike, ranking: _Positions) -> float:
     u : array of k numbers
         Log-utility of each arm.
     ranking : sequence of distinct ints, or of lists of them
-        Positions of all arms or of the best m, best first; those that are tied in a list.
+        Positions of all arms or of the best m, best first; tied arms are in a list of their own.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def gradient(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Floats:
     theta : array of d numbers
         The weights.
     ranking : sequence of distinct ints, or of lists of them
-        Positions of all arms or of the best m, best first; those that are tied in a list.
+        Positions of all arms or of the best m, best first; tied arms are in a list of their own.
     """
     return _differentiate(X, theta, ranking)[0].ravel()
 
@@ -132,7 +132,7 @@ def curvature(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Floats:
     theta : array of d numbers
         The weights.
     ranking : sequence of distinct ints, or of lists of them
-        Positions of all arms or of the best m, best first; those that are tied in a list.
+        Positions of all arms or of the best m, best first; tied arms are in a list of their own.
     """
     F = curvature_factor(X, theta, ranking)
     return F.T @ F
@@ -148,7 +148,7 @@ def curvature_factor(X: ArrayLike, theta: ArrayLike, ranking: _Positions) -> Flo
     theta : array of d numbers
         The weights.
     ranking : sequence of distinct ints, or of lists of them
-        Positions of all arms or of the best m, best first; those that are tied in a list.
+        Positions of all arms or of the best m, best first; tied arms are in a list of their own.
     """
     return _differentiate(X, theta, ranking)[1]
 

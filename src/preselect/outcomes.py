@@ -33,7 +33,7 @@ def _freeze(places: list[Any]) -> NDArray[np.int64]:
     return array
 
 
-_ONE_POSITION = [_freeze([position]) for position in range(256)]  # one is needed in every round
+_ONE_POSITION = [_freeze([position]) for position in range(256)]  # made once, because every round needs one
 
 
 def _list_selected(arms: NDArray[np.int64]) -> list[int]:

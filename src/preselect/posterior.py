@@ -13,8 +13,8 @@ from preselect.kernels import history
 from preselect.logs.logs import Logs
 from preselect.logs.ranked import NOBODY, RankedRows, rank_rows
 
-_TOLERANCE, _MOST_STEPS = 1e-7, 100  # the last step, in standard deviations, and a limit to their number
-_CHUNK = 1 << 16  # rows whose joint features are computed together
+_TOLERANCE, _MOST_STEPS = 1e-7, 100  # a fit ends with a step below this, in standard deviations, or after so many
+_CHUNK = 1 << 16  # how many rows' joint features are computed together
 _MOST_NUMBERS = 1 << 29  # of all rows: 4 GiB
 
 

@@ -35,9 +35,9 @@ class Preselector(NamedArms, ReadableState):
 
     Every arm has weights of its own: one for itself and one for each feature of the context. What arms have in common
     is learnt through their features. Features may have any scale, because they are scaled by what has been seen of them
-    so far (see Scaling), and any of them may be missing. Only `learn` renews the scaling, from time to time, and
-    converts what was learnt to it. In the paper's terms the joint features of an arm are (its features, its identity) ⊗
-    (1, context).
+    so far (see Scaling), and any of them may be missing. Only `learn` renews the scaling, from time to time, and then
+    converts what was learnt to the new one. In the paper's terms the joint features of an arm are (its features, its
+    identity) ⊗ (1, context).
 
     Several threads may use one preselector: their calls wait for each other.
 
@@ -137,7 +137,7 @@ class Preselector(NamedArms, ReadableState):
         nobody_may_win : bool, default False
             Whether rounds in which no arm was placed count as won by nobody; otherwise they are left out.
         seed : int, optional
-            Makes the choices to come reproducible.
+            Makes future choices reproducible.
         """
         if not isinstance(logs, Logs):
             raise InputError(f"logs is {show(logs)}; use what preselect.logs.read returns")
@@ -369,7 +369,7 @@ class Preselector(NamedArms, ReadableState):
         return f"Preselector(arms={self.arms}, context={self.context}{terms}, policy={self.policy!r})"
 
     def _renew_scaling(self) -> None:
-        """Renew the scaling if that is due, and convert what was learnt to it."""
+        """Renew the scaling if that is due, and convert what was learnt to the new one."""
         change = self._joint.renew()
         if change is not None:
             self.policy.transform(change)

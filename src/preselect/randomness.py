@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-_SEEDS = 1 << 52  # seeds that a policy gives out are smaller: every JSON reader keeps them exact
+_SEEDS = 1 << 52  # seeds of policies are smaller, so that every JSON reader keeps them exact
 
 
 class Randomness:

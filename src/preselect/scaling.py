@@ -20,7 +20,7 @@ from preselect.errors import InputError
 
 _MOST_FEATURES = 100_000_000  # in one row
 _MOST_DEVIATIONS = 3.0  # where a scaled value is cut off
-_MOST_SEEN = 4.0  # deviations of a value that is learnt, while few have been seen
+_MOST_SEEN = 4.0  # while few values have been seen, new ones count as at most so many deviations away
 
 
 class Scaling:
@@ -50,8 +50,8 @@ class Scaling:
 
     def __init__(self, size: int) -> None:
         self.size = integer(size, "size", 0, _MOST_FEATURES)
-        self.seen = np.zeros((3, self.size))  # how often, the mean, the sum of squared deviations from it
-        self._slopes: Floats | None = None  # one over the deviations, once they are needed
+        self.seen = np.zeros((3, self.size))  # counts, means, and sums of squared deviations from them
+        self._slopes: Floats | None = None  # one over the deviations; computed when first needed
 
     @classmethod
     def of(cls, seen: Floats) -> Self:
@@ -101,7 +101,7 @@ class Scaling:
         count, mean, squares = self.seen
         is_known = row == row
         away = np.where(is_known, row - mean, 0.0)
-        # a value may be this far away; any distance before the feature has varied
+        # how far a value may be from the mean; any distance before the feature has varied
         most = np.sqrt(squares * np.maximum(0.25, _MOST_SEEN**2 / np.maximum(count, 1.0)))
         away = np.where(squares > 0.0, _cut(away, most), away)
         count += is_known
@@ -181,7 +181,7 @@ def _take_logarithm(values: Floats) -> Floats:
 
 def _summarise(values: Floats) -> tuple[int, float, float]:
     """Return the count, mean and sum of squares about it, with the value farthest from the median cut off."""
-    values = np.sort(values)  # so that the order in which arms join does not matter, to the last bit
+    values = np.sort(values)  # sorted, so that the result does not depend on the order of arms, to the last bit
     if len(values) > 3:
         farthest = int(np.abs(values - np.median(values)).argmax())
         others = np.delete(values, farthest)

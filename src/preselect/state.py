@@ -25,7 +25,7 @@ _UNREADABLE = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError),
     *(TypeError, ValueError, zipfile.BadZipFile, zlib.error),
 )
-_KINDS = "biufU"  # of arrays that are saved: numbers and text
+_KINDS = "biufU"  # the dtypes of arrays that are saved: numbers and text
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 

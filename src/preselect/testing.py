@@ -94,7 +94,7 @@ def run(check: str, make: _Make, context: str = "array", outcome: str = "winner"
         Keys of CONTEXTS and OUTCOMES.
     """
     if outcome == "ties" and not make(d=D, seed=0).learns_ties:
-        return  # it refuses them, as `Policy.learn` sees to
+        return  # `Policy.learn` refuses ties for such a policy
     CHECKS[check].body(make, CONTEXTS[context], OUTCOMES[outcome])
 
 
@@ -255,7 +255,7 @@ def _check_late_feedback(make: _Make, show: MakeContext, end: MakeOutcome) -> No
     outcomes = [end(decision, generator) for decision in decisions]
     for decision, outcome in reversed(list(zip(decisions, outcomes, strict=True))):
         late.learn(decision, outcome)
-        other.learn(decision, outcome)  # decided by another policy: everything needed is in the decision
+        other.learn(decision, outcome)  # made by another policy; a decision holds everything that learning needs
     one, same = (policy.scores(show(np.random.default_rng(1))) for policy in (late, other))
     assert np.array_equal(one, same), "what was learnt depends on more than decisions and outcomes"
 
@@ -357,7 +357,7 @@ def _check_memory(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
     policy = make(d=D, seed=0)
     rounds = 150
     allowed = 30_000 + (4 * 8 * rounds * K * D if policy.keeps_history else 0)
-    _play(policy, show, end, 100 if policy.keeps_history else 300)  # recent outcomes may pile up, to a limit
+    _play(policy, show, end, 100 if policy.keeps_history else 300)  # until no more recent outcomes are kept
     tracemalloc.start()
     try:
         _play(policy, show, end, 50)

@@ -50,7 +50,7 @@ def _compile_step(step: str) -> None:
 def _play(name: str) -> None:
     """Play rounds of all kinds with a policy: contexts of every type, outcomes of every kind."""
     make, parameters = registry.parse(name)
-    for d, k in ((2, 4), (12, 3)):  # fewer and more features than chosen arms take different paths
+    for d, k in ((2, 4), (12, 3)):  # kernels differ for fewer and for more features than chosen arms
         policy: Any = make(**{"seed": 0, **parameters, "d": d})
         for context in _make_contexts(d):
             decision = policy.select(context, k)
@@ -61,7 +61,7 @@ def _play(name: str) -> None:
 
 
 def _make_contexts(d: int) -> Iterator[Any]:
-    X = np.random.default_rng(0).normal(size=(9 * d, d))  # enough arms for bounds of widths to be worth the effort
+    X = np.random.default_rng(0).normal(size=(9 * d, d))  # so many arms that kernels bound widths first
     yield X
     X = X[:5]
     yield from (np.ones((5, d)), X, X.astype(np.float32), Kronecker()(X[:, : d // 2], [1.0, 2.0]))

@@ -6,19 +6,21 @@ import webbrowser
 
 import click
 
-_SOON = 5.0  # seconds after which somebody who waits is told why
-_WHY = "Starting takes about a minute the first time, because functions are compiled, and some seconds later on."
+_SOON = 5.0  # seconds to wait before explaining why the start takes so long
+_WHY = "Starting takes about a minute the first time, because functions are compiled, and a few seconds after that."
 
 
 @click.command()
-@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 for any free one.")
-@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option(
+    "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 for any free one."
+)
+@click.option("--no-browser", is_flag=True, help="Print the address, but open no browser.")
 @click.option(
     "--store",
     default="memory:",
     show_default=True,
     metavar="URL",
-    help="A file keeps what is learnt; memory: forgets it.",
+    help="Where to keep what is learnt: a file, or memory: to forget it.",
 )
 def demo(port: int, no_browser: bool, store: str) -> None:
     """Pick posters, and watch it learn your taste.
@@ -45,7 +47,7 @@ def demo(port: int, no_browser: bool, store: str) -> None:
 
 
 def _invite(url: str, no_browser: bool) -> None:
-    """Make the preselector, which waits until the service is ready; then show the page."""
+    """Make the preselector as soon as the service is ready, then show the page."""
     from preselect.client import Client
     from preselect.serve.picking.catalogue import NAME, make_definition
 

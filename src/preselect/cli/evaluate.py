@@ -53,7 +53,7 @@ from preselect.reports.html import is_page
     show_default=True,
     help="How many sets to draw in each round from a policy that chooses at random.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Determines everything random.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -106,7 +106,7 @@ def evaluate_policies(
 def _find(name: str) -> str | Preselector:
     """Return the name of a policy unchanged, or load the preselector if the name is that of a file."""
     if not name.endswith(".npz"):
-        registry.parse(name)  # says at once what is wrong with it
+        registry.parse(name)  # raises an error now, not after the logs were read
         return name
     found = load(name)
     if not isinstance(found, Preselector):

@@ -15,7 +15,7 @@ from preselect.state import is_state
 
 @click.command("fit")
 @click.argument("logs", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--policy", default=registry.DEFAULT, show_default=True, help="newton or thompson.")
+@click.option("--policy", default=registry.DEFAULT, show_default=True, help="Policy to fit: newton or thompson.")
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),
@@ -69,7 +69,7 @@ def fit_logs(
     _print(found)
     if state is not None:
         found.preselector.save(state)
-        click.echo(f"what was learnt: {state}", err=True)
+        click.echo(f"fitted preselector: {state}", err=True)
     if out is not None:
         click.echo(f"page: {write_fit_page(out, found, f'Fit of {logs.name}')}", err=True)
 

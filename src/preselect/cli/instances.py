@@ -13,8 +13,8 @@ import click
 
 from preselect.errors import InputError
 
-_WATCH_SECONDS = 0.5  # between two scans of a watched folder
-_STABLE_SCANS = 5  # in a row that find a file unchanged, two seconds in all, before it is taken
+_WATCH_SECONDS = 0.5  # seconds between two scans of a watched folder
+_STABLE_SCANS = 5  # a file is taken once so many scans in a row, over two seconds, have found it unchanged
 
 
 def make_printable(path: Path) -> str:
@@ -100,7 +100,7 @@ def iterate_files(files: list[Path], inbox: Path | None, is_own: Callable[[Path]
 
 
 def _count_scan(path: Path, before: dict[Path, tuple[_State | None, int]]) -> tuple[_State | None, int]:
-    """Return the state of a file, and how many scans in a row have found it."""
+    """Return the state of a file, and how many scans in a row have found it in this state."""
     state, (old, count) = _read_state(path), before.get(path, (None, 0))
     return state, count + 1 if state == old else 1
 
@@ -117,7 +117,7 @@ def _read_state(path: Path) -> _State | None:
 def _is_being_written(path: Path) -> bool:
     """Whether a process has the file open for writing; False if the kernel does not say so.
 
-    It grants a read lease only on a file that nobody writes, and only to the file's owner or to root.
+    The kernel grants a read lease only on a file that nobody writes, and only to the file's owner or to root.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

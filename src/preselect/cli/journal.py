@@ -28,11 +28,13 @@ from preselect.store.values import encode
 
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
 
-_NAME = click.option("--name", default=store.MAIN, show_default=True, help="Which of the journals in the file.")
+_NAME = click.option(
+    "--name", default=store.MAIN, show_default=True, help="The name of the journal, if the file holds several."
+)
 
 _MAX_ROUNDS = 1_000_000  # to list
 
-_CHUNK = 1 << 16  # characters that are written at once
+_CHUNK = 1 << 16  # characters to write at once
 
 _COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after", "also")
 
@@ -120,7 +122,9 @@ def export(journal: Path, name: str, style: str, out: Path | None) -> None:
 @journal.command()
 @_JOURNAL
 @_NAME
-@click.option("--policy", metavar="MODULE:CLASS", help="Your own policy, if the journal was written with one.")
+@click.option(
+    "--policy", metavar="MODULE:CLASS", help="The class of your own policy, if the journal was written with one."
+)
 def verify(journal: Path, name: str, policy: str | None) -> None:
     """Check that everything can be reproduced.
 
@@ -155,7 +159,7 @@ def _list_more(found: store.Verification) -> str:
 @journal.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--name", "names", multiple=True, help="Which journals; may be repeated.  [default: all]")
+@click.option("--name", "names", multiple=True, help="Name of a journal to copy; may be repeated.  [default: all]")
 def copy(source: str, target: str, names: tuple[str, ...]) -> None:
     """Copy journals to another file or database.
 
@@ -251,7 +255,7 @@ def _tabulate(round: store.Round) -> dict[str, Any]:
 
 
 def _is_export(beginning: bytes) -> bool:
-    """Whether a file begins like an export, in CSV or JSON lines; once there was no last column."""
+    """Whether a file begins like an export, in CSV or JSON lines; exports of earlier versions lack the last column."""
     text = beginning.decode(errors="replace")
     return text.startswith(",".join(_COLUMNS[:-1])) or re.match(r'\{"number": \d+, "time": "', text) is not None
 

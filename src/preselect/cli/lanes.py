@@ -26,7 +26,7 @@ def work_in_lanes(items: Iterable[T], work: Callable[[T], object], lanes: int, s
     lanes : int
         How many calls there may be at a time.
     stop : callable
-        Ends the calls that are going on.
+        Ends the running calls.
     """
     if lanes == 1:
         for item in items:
@@ -44,7 +44,7 @@ class _Lanes(Generic[T]):
 
     def run(self, items: Iterable[T], stop: Callable[[], object]) -> None:
         try:
-            # items are taken in a thread of their own, which nobody waits for: the next one may never come
+            # nobody waits for the thread that takes the items: the next one may never come
             threading.Thread(target=self._feed, args=(items,), daemon=True).start()
             error = self._wait()
             if error is not None:
@@ -57,7 +57,7 @@ class _Lanes(Generic[T]):
             self.threads.shutdown()
 
     def _wait(self) -> BaseException | None:
-        """Wait for the end or the first error, and wake often: Ctrl-C may be delivered to any thread, and wakes no other."""
+        """Wait for the end or the first error, and wake often: Ctrl-C wakes only the thread that receives it."""
         while True:
             try:
                 return self.ended.get(timeout=_TICK_SECONDS)

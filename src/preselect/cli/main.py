@@ -13,7 +13,7 @@ import preselect as library
 from preselect.cli.instances import make_visible
 from preselect.errors import PreselectError
 
-_COMMANDS = {  # in the order in which --help lists them: the module of each, and what it is called there
+_COMMANDS = {  # the module of each command and its name there, in the order of --help
     "demo": ("demo", "demo"),
     "race": ("race", "race"),
     "serve": ("serve", "serve"),
@@ -27,7 +27,7 @@ _COMMANDS = {  # in the order in which --help lists them: the module of each, an
     "compile": ("compile", "compile_all"),
 }
 
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # by which users set numpy's threads
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # set by users: numpy's threads
 
 _EXTRAS = {
     "threadpoolctl": "cli",
@@ -49,7 +49,7 @@ _EXTRAS = {
 
 @contextmanager
 def _explain_errors() -> Iterator[None]:
-    """Turn expected errors, and failures to write output, into a sentence."""
+    """Turn expected errors, and failures to write output, into messages of one sentence."""
     try:
         with ExitStack() as stack:
             stack.callback(_flush)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-_PATIENCE = 2.0  # seconds without lines in a log
+_PATIENCE = 2.0  # seconds before the first line of progress in a log
 
 _Item = TypeVar("_Item")
 
@@ -59,7 +59,7 @@ def show_progress(what: str, total: int | None = None) -> Iterator[Bar]:
         TextColumn("left"),
         TextColumn("{task.description}", markup=False),
     )
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # otherwise what is printed must not go to the console
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # otherwise output must not move to the console
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=on_terminal
     ) as progress:

@@ -72,7 +72,7 @@ def race() -> None:
 def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
     """Write a commented POOL file with the solvers that are installed here and SAPS, which comes with preselect.
 
-    With --kind program, write one of compressors, whose smallest output wins, to be changed into your own.
+    With --kind program, write an example to change: compressors, of which the one with the smallest output wins.
     """
     found = find_solvers() if kind == "sat" else find_compressors()
     write_pool(pool, found, k=k, seconds=seconds, **({} if kind == "sat" else {"template": PROGRAMS}))
@@ -83,13 +83,13 @@ def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
 
 @race.command()
 @_POOL
-@click.option("--instance", type=click.Path(path_type=Path), help="Try them on this file instead of tiny formulas.")
+@click.option("--instance", type=click.Path(path_type=Path), help="Try the arms on this file instead of tiny formulas.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def check(pool_file: Path, instance: Path | None, style: str) -> None:
-    """Try each arm of POOL and say what is wrong. The exit code is 1 if anything is.
+    """Try each arm of POOL and say what is wrong with it. The exit code is 1 if anything is wrong.
 
-    How long each arm took is remembered, so that races leave out arms that take longer to start than others to answer.
-    For programs other than SAT solvers give an --instance that is easy for all arms.
+    How long each arm took is remembered, so that races leave out arms that take longer to start than others take to
+    answer. For programs other than SAT solvers give an --instance that is easy for all arms.
     """
     pool = read_pool(pool_file)
     with tempfile.TemporaryDirectory(prefix="preselect-") as folder:
@@ -349,7 +349,7 @@ def _write_answer(result: RaceResult, batch: _Batch) -> None:
 
 
 def _print_answer(result: RaceResult, batch: _Batch) -> None:
-    """Print the answer as it is; one of several has a heading, and ends its last line."""
+    """Print the answer as it is; if there are several instances, under a heading and with a line break at its end."""
     answer = _answer(result) if batch.is_for_sat else result.output
     if not batch.is_single:
         name = make_printable(result.instance)

@@ -22,9 +22,9 @@ def print_summary(journal: Path, first: int | None) -> None:
         click.echo(_describe_after_races(summary.after_races), err=True)
     Console(stderr=True).print(_tabulate_values(summary) if summary.is_by_value else _tabulate_times(summary))
     if summary.is_by_value:
-        note = "value, best: means over its races with a value, of its own and of the best value in the same races"
+        note = "value: the mean of the arm's values; best: the mean of the best values in the same races"
     else:
-        note = "saved: against the arm alone, on solved instances, not counting features; –: unknown"
+        note = "saved: time saved against the arm alone, on solved instances, without features; –: unknown"
     click.echo(note, err=True)
 
 

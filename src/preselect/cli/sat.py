@@ -30,7 +30,7 @@ from preselect.sat import (
 )
 from preselect.sat.dimacs import format_formula
 
-_MAX_INSTANCES = 1_000_000  # per seed, so that all instances of all seeds differ
+_MAX_INSTANCES = 1_000_000  # the most instances per seed, so that instances of different seeds differ
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 _SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
@@ -187,7 +187,7 @@ def _print_answer(found: SearchResult) -> None:
     default="-7",
     show_default=True,
     metavar="FROM:TO",
-    help="Exponents of two from which the ratio is drawn, or one: 0 gives random graphs, -7 almost rings.",
+    help="Range of x in the ratio 2^x, which is drawn, or one number: 0 gives random graphs, -7 almost rings.",
 )
 @click.option(
     "--neighbours", type=int, default=10, show_default=True, help="Neighbours of a vertex on average, an even number."
@@ -209,7 +209,7 @@ def generate(
     No file is overwritten: one that exists with other content is an error.
     """
     for n in vertices:
-        Colouring(n, 2.0 ** ratio[0], seed, neighbours, colours)  # refuses what does not fit before anything is written
+        Colouring(n, 2.0 ** ratio[0], seed, neighbours, colours)  # raises an error before anything is written
     generator = np.random.default_rng(seed)
     out.mkdir(parents=True, exist_ok=True)
     for position in track(range(count), "instances"):

@@ -28,27 +28,37 @@ _KEYS = "preselect.keys"
     type=click.Path(dir_okay=False),
     help="Only show this journal, which a race or a service may be writing; instead of --store.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need --keys.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 for any free one.")
-@click.option("--keys", type=click.Path(path_type=Path), help="File of keys; every call needs one then.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other needs --keys.")
+@click.option(
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 for any free one.",
+)
+@click.option("--keys", type=click.Path(path_type=Path), help="File of keys; every call then needs a key.")
 @click.option(
     "--expires", type=float, help="Seconds after which a decision without an outcome expires.  [default: a day]"
 )
-@click.option("--max-body", type=click.IntRange(1), help="Bytes of a body.  [default: 1048576]")
-@click.option("--max-arms", type=click.IntRange(1), help="Arms of a preselector.  [default: 10000]")
-@click.option("--max-features", type=click.IntRange(1), help="Features of contexts, and of arms.  [default: 1000]")
-@click.option("--max-k", type=click.IntRange(1), help="Arms of a set.  [default: 100]")
-@click.option("--max-rate", type=float, help="Requests a second with one key.  [default: 5000]")
-@click.option("--max-queue", type=click.IntRange(1), help="Requests that wait to be written.  [default: 2048]")
-@click.option("--max-waiting", type=click.IntRange(1), help="Decisions that wait for outcomes.  [default: 1000000]")
-@click.option("--max-streams", type=click.IntRange(0), help="Open streams.  [default: 200]")
-@click.option("--patience", type=float, help="Seconds that a slow client is given.  [default: 30]")
+@click.option("--max-body", type=click.IntRange(1), help="Largest body, in bytes.  [default: 1048576]")
+@click.option("--max-arms", type=click.IntRange(1), help="Most arms of a preselector.  [default: 10000]")
+@click.option(
+    "--max-features", type=click.IntRange(1), help="Most features of a context, or of an arm.  [default: 1000]"
+)
+@click.option("--max-k", type=click.IntRange(1), help="Most arms to choose at once.  [default: 100]")
+@click.option("--max-rate", type=float, help="Most requests a second with one key.  [default: 5000]")
+@click.option("--max-queue", type=click.IntRange(1), help="Most requests that wait to be written.  [default: 2048]")
+@click.option(
+    "--max-waiting", type=click.IntRange(1), help="Most decisions that wait for outcomes.  [default: 1000000]"
+)
+@click.option("--max-streams", type=click.IntRange(0), help="Most open streams.  [default: 200]")
+@click.option("--patience", type=float, help="Seconds to wait for a slow client.  [default: 30]")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="What is logged to standard error, as JSON lines.",
+    help="The least severe lines to log, as JSON, to standard error.",
 )
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:
@@ -121,10 +131,12 @@ def _hide_password(store: str) -> str:
 
 
 @serve.command()
-@click.option("--role", required=True, type=click.Choice(["reader", "client", "admin"]), help="What its owner may do.")
-@click.option("--preselector", metavar="NAME", help="The only preselector that it is for.  [default: all]")
 @click.option(
-    "--keys", type=click.Path(path_type=Path), default=_KEYS, show_default=True, help="File to which it is added."
+    "--role", required=True, type=click.Choice(["reader", "client", "admin"]), help="What the key's owner may do."
+)
+@click.option("--preselector", metavar="NAME", help="The only preselector that the key is for.  [default: all]")
+@click.option(
+    "--keys", type=click.Path(path_type=Path), default=_KEYS, show_default=True, help="File to add the key's digest to."
 )
 def key(role: Any, preselector: str | None, keys: Path) -> None:
     """Make a key, print it, and add its digest to a file.
@@ -136,5 +148,5 @@ def key(role: Any, preselector: str | None, keys: Path) -> None:
 
     made, token = make_key(role, preselector)
     add_key(keys, made)
-    click.echo(f"{keys} has the digest of this key, and nobody has the key but you:", err=True)
+    click.echo(f"added to {keys}; keep this key, which is shown only once:", err=True)
     click.echo(token)

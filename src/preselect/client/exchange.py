@@ -78,7 +78,7 @@ class Attempts:
 def read_answer(request: Request[Answer], status: int, content: bytes, attempts: Attempts) -> Answer:
     """Return the content of an answer, or raise the exception that its status stands for."""
     if status == 404 and request.method == "DELETE" and attempts.count:
-        return request.read({})  # an attempt before this one has done it
+        return request.read({})  # an earlier attempt has deleted it
     try:
         answer = json.loads(content) if content else {}
     except ValueError:

@@ -359,7 +359,7 @@ class ServedPreselector:
         Parameters
         ----------
         after : int, default 0
-            The number of a round: only later ones.
+            The number of a round: only later rounds are returned.
         """
         following: int | None = after
         while following is not None:

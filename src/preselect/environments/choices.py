@@ -108,7 +108,7 @@ def _cost_rows(logs: Logs) -> dict[str, Floats]:
         rows = _list_shown(logs, t)
         places = np.where(logs.places[rows] > 0, logs.places[rows], np.iinfo(np.int64).max)
         better[rows] = np.searchsorted(np.sort(places), places)
-    # an arm without a place is behind all that have one, and a round without any place has nothing to miss
+    # arms without a place come after all that have one; in a round without any place no arm can be missed
     return {"misses": (better > 0).astype(np.float64), "better": better}
 
 
@@ -163,5 +163,5 @@ def _join_features(logs: Logs, identity: bool) -> JointFeatures:
     for arm in range(len(logs.arms)):
         joint.add(last[arm])
     joint.see_all(logs.contexts)
-    joint.arm_scaling = Scaling.fit(logs.values)  # of all rounds, because features may differ between them
+    joint.arm_scaling = Scaling.fit(logs.values)  # all rounds, because arms' features may change
     return joint

@@ -29,7 +29,7 @@ class Environment(Protocol):
         """Advance to the next round and return the features of its arms."""
 
     def outcome(self, decision: Decision) -> Outcome:
-        """What the decision leads to in this round.
+        """Return how the round ends if these arms are chosen.
 
         Parameters
         ----------

@@ -21,8 +21,8 @@ class RaceReplay:
     there is no winner. Ties are broken at random. An outcome says after which share of its time limit the race ended.
 
     After-races are replayed as `RaceSession` runs them: k arms at a time, until the first of them has solved the
-    instance or the time of the best arm so far has passed. Where times do not count, every run takes the whole limit,
-    and CPU times are in limits.
+    instance or the time of the best arm so far has passed. In scenarios of qualities every run takes the whole limit,
+    and CPU times are in units of the limit.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class RaceReplay:
     ) -> None:
         self.scenario = scenario
         self._budget = Budget(number(after, "after", least=0.0), least=0.0)
-        self._cpu = np.zeros(2)  # seconds of the race, and of its after-race
+        self._cpu = np.zeros(2)  # CPU time of the race, and of its after-race
         generator = np.random.default_rng(seed)
         self._order = generator.permutation(len(scenario.instances))
         self._lots = generator.random(scenario.times.shape)
@@ -68,7 +68,7 @@ class RaceReplay:
         return (len(scenario.algorithms) + len(scenario.algorithm_feature_names)) * (1 + len(scenario.feature_names))
 
     def show_blocks(self) -> tuple[int, int]:
-        """From now on show the slots of arms, which a policy with blocks needs; return the argument `blocks` for it."""
+        """Show the slots of arms from now on, as a policy with blocks needs; return its argument `blocks`."""
         self._joint.has_blocks = True
         return self._joint.blocks
 

@@ -137,7 +137,7 @@ def update_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estima
 
 @fused
 def recompute_sandwich(rows: Floats, ranking: Integers, step: float, t: int, estimate: Floats) -> int:
-    """The same step with P and Sigma recomputed, in O(d^3): exact, and cheaper if d <= 2 (k - 1)."""
+    """As `update_sandwich`, but recomputes P and Sigma, in O(d^3): exact, and cheaper if d <= 2 (k - 1)."""
     d = estimate.shape[1]
     finite, theta, g, F = _step_and_slopes(rows, ranking, step, t, estimate)
     if not finite:

@@ -27,7 +27,7 @@ def _log_posterior(
 
     Outcome t has sizes[t] rows in `history`, best first; lengths[t] of them were ranked. `offsets` are added to their
     utilities; every later outcome multiplies its weight by `discount`. `ties` is None if there are none; otherwise it
-    says at which place of its outcome the tie ends that a row is in, and 0 for the rows of outcomes without ties. The
+    holds for each row the place in its outcome where the row's tie ends, or 0 if the outcome has no ties. The
     rows of `base` are its mean, then those of its precision matrix.
     """
     total = 0.0
@@ -44,7 +44,7 @@ def _log_posterior(
                 u_tied = offset_utilities(history[first:last], theta, offsets[first:last])
                 total += weight * tied_log_likelihood(u_tied, ties[first : first + lengths[t]])
                 continue
-        largest, sum_of_exponentials = -np.inf, 0.0  # over the arms still running, from the last one on
+        largest, sum_of_exponentials = -np.inf, 0.0  # of the arms still running, from the last arm on
         for i in range(sizes[t]):
             u = product(history, last - 1 - i, theta) + offsets[last - 1 - i]
             if u > largest:
@@ -191,7 +191,7 @@ def maximise_posterior(
         if not math.isfinite(square):
             return -1
         length, new_value, least = 2.0, -np.inf, value - ROUNDING * abs(value)
-        while length > 1e-18 and not new_value >= least:  # where all is flat, a full step goes very far
+        while length > 1e-18 and not new_value >= least:  # a full step goes very far if the likelihood is flat
             length *= 0.5
             new_theta = theta + length * moved[0]
             new_value = _log_posterior(history, offsets, sizes, lengths, ties, outcomes, base, discount, new_theta)

@@ -24,8 +24,8 @@ from preselect.kernels.plackett_luce import (
 )
 from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, ROUNDING, Floats, Integers
 
-_LONG_STEP = 2.0  # a Newton step is trusted if no difference between two log-utilities changes by more
-_CLOSE = 1e-2  # the square of the last step, in standard deviations of the belief
+_LONG_STEP = 2.0  # a Newton step is trusted if it changes no difference of log-utilities by more
+_CLOSE = 1e-2  # steps end at one whose square is less, in standard deviations of the belief
 _MOST_STEPS = 50
 
 
@@ -117,7 +117,7 @@ def update_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Fl
 
 @fused
 def proximal_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Floats) -> int:
-    """The same with steps until theta is at the maximum of belief times likelihood, and the Hessian there.
+    """As `update_newton`, with steps until theta is at the maximum of belief times likelihood, and the Hessian there.
 
     Only differences between the arms matter, so the maximum is sought among their utilities, in k - 1 dimensions: the
     steps together cost O(k d^2), too.
@@ -213,7 +213,7 @@ def gain_gram(rows: Floats, A: Floats, P: Floats) -> int:
 
 @fused
 def learn_rewards(rows: Floats, rewards: Floats, b: Floats, estimate: Floats) -> int:
-    """Ridge regression: A gains the sum of xx', b that of reward x, and theta = P b. Rows of `estimate` as above."""
+    """Ridge regression: A gains the sum of xx', b that of reward x, theta = P b. `estimate` as for `update_newton`."""
     k, d = rows.shape
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
     new_b = np.zeros((1, d))

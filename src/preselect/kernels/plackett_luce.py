@@ -1,8 +1,8 @@
 """The Plackett-Luce likelihood of one outcome: its value, gradient and curvature.
 
-A ranking is an array of positions, best first. One with ties has two columns: positions, and at which place the tie
-ends that each arm is in. Branches on the number of dimensions are decided when a kernel is compiled, so that rankings
-without ties do not pay for those with them.
+A ranking is an array of positions, best first. One with ties has two columns: positions, and the place at which each
+arm's tie ends. Branches on the number of dimensions are decided when a kernel is compiled, so that rankings without
+ties do not pay for those with them.
 """
 
 import math
@@ -100,7 +100,7 @@ def gradient(ranked: Floats, p: Floats) -> Floats:
 
 @inlined
 def _factor_laplacian(ranked: Floats, w: Floats) -> Floats:
-    """F with k - 1 rows and F'F = ranked' L ranked, where L is the Laplacian of the graph with edges w; w is lost."""
+    """F with k - 1 rows and F'F = ranked' L ranked; L is the Laplacian of the graph with edges w, overwritten here."""
     k, d = ranked.shape
     F = np.zeros((k - 1, d))
     for i in range(k - 1):
@@ -171,7 +171,7 @@ def differentiate(ranked: Floats, u: Floats, ranking: Integers) -> tuple[Floats,
 
 @helper
 def gradient_of_ranking(ranked: Floats, u: Floats, ranking: Integers) -> Floats:
-    """The gradient alone."""
+    """The gradient of the log-likelihood, without its curvature."""
     if ranking.ndim == 2:
         return differentiate_ties(ranked, u, ranking[:, 1].copy())[0]
     return gradient(ranked, stage_probabilities(u, ranking.shape[0]))
@@ -179,7 +179,7 @@ def gradient_of_ranking(ranked: Floats, u: Floats, ranking: Integers) -> Floats:
 
 @helper
 def differentiate_ties(ranked: Floats, u: Floats, ends: Integers) -> tuple[Floats, Floats]:
-    """The same for a ranking with ties."""
+    """As `differentiate`, for a ranking with ties."""
     c, w = tied_slopes(u, ends)
     g = np.zeros((1, ranked.shape[1]))
     for j in range(ranked.shape[0]):

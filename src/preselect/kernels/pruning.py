@@ -9,7 +9,7 @@ from preselect.compiling import embedded, fused, helper, inlined, reordered
 from preselect.kernels.types import LOGARITHM, Floats
 
 _PACE = 8.0  # how fast the square of a growing beta grows
-_MOST_VARIANCE = 2.0  # of a lead: it grows no faster where variances are larger
+_MOST_VARIANCE = 2.0  # a growing beta counts the variance of a lead up to this
 UNDERFLOW = 1e-290  # smaller squares lose digits or vanish
 
 Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
@@ -18,7 +18,7 @@ Curve: TypeAlias = tuple[float, float, float, float]  # eigenvalue, per_square_a
 
 @reordered
 def largest_eigenvalue_bound(Sigma: Floats) -> float:
-    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
+    """An upper bound, by trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
 
     Computed for Sigma over its largest diagonal entry, which no other entry exceeds, because squares of its entries
     may overflow or vanish.
@@ -52,7 +52,7 @@ def _product_of_rows(M: Floats, a: int, b: int) -> float:
 
 @reordered
 def _largest_eigenvalue_bound_by_square(M: Floats) -> float:
-    """An upper bound as above, from the square of a symmetric M: tighter, and more expensive."""
+    """As `largest_eigenvalue_bound`, from the square of a symmetric M: tighter, and more expensive."""
     d = M.shape[0]
     squared = np.empty((d, d))
     for a in range(d):
@@ -121,7 +121,7 @@ def set_apart(Sigma: Floats, theta: Floats) -> Floats:
 
 @inlined
 def bound_squares(eigenvalue: float, per_square_along: float, beta: float, growth: float, square: float) -> Curve:
-    """A curve that lies above every squared width: see misses. The logarithm in beta by its tangent at `square`."""
+    """A curve above every squared width, as `misses` takes it; the tangent at `square` bounds the logarithm in beta."""
     q = min(eigenvalue * square, _MOST_VARIANCE)
     slope = _PACE * growth / (1.0 + growth * q) if q < _MOST_VARIANCE else 0.0
     constant = beta * beta + _PACE * math.log1p(growth * q) - slope * q

@@ -13,4 +13,4 @@ Booleans = NDArray[np.bool_]
 OK, NOT_FINITE, TIED, IMPRECISE, LONG = 0, 1, 2, 3, 4  # what a kernel returns
 LOGARITHM, PLAIN, CONTRAST = 0, 1, 2  # the forms of a width
 
-ROUNDING = 1e-10  # relative error of a log-likelihood: by so much it may seem to fall
+ROUNDING = 1e-10  # rounding may lower a log-likelihood by this share of it

@@ -111,7 +111,7 @@ def _read_parquet(path: Path) -> Columns:
     try:
         table = parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # the file is not there, or may not be read
+        if getattr(error, "errno", None) is not None:  # the file does not exist, or cannot be read
             raise
         raise InputError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from None
     return _collect({name: np.array(table.column(name).to_pylist(), dtype=object) for name in table.column_names})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from preselect.context import Integers
 from preselect.logs.logs import Logs
 
-NOBODY = -1  # a row of the virtual arm whose features are zero
+NOBODY = -1  # stands for a row of the virtual arm, whose features are zero
 _LAST = np.iinfo(np.int64).max - 1
 
 

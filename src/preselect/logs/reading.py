@@ -141,11 +141,11 @@ class _Table:
         _, first_rows = np.unique(rounds * n_arms + arm, return_index=True)
         again = np.ones(self._n, dtype=np.bool_)
         again[first_rows] = False
-        self._report(again, lambda row: f"{self._columns['arm'][row]} is in this round already")
+        self._report(again, lambda row: f"{self._columns['arm'][row]} occurs in this round already")
         usual = contexts[firsts][rounds]
         differs = ((contexts != usual) & ~(np.isnan(contexts) & np.isnan(usual))).any(axis=1)
         before = [self._where(row) for row in firsts.tolist()] if differs.any() else []
-        self._report(differs, lambda row: f"the context is not that of {before[rounds[row]]}, of the same round")
+        self._report(differs, lambda row: f"the context differs from that of {before[rounds[row]]}, in the same round")
 
     def _list_features(self, prefix: str) -> tuple[str, ...]:
         return tuple(name[len(prefix) :] for name in self._columns if name.startswith(prefix))
@@ -205,7 +205,7 @@ class _Table:
         usual = found[firsts]
         differs = (found != usual[rounds]) & ~(np.isnan(found) & np.isnan(usual[rounds]))
         self._report(
-            differs, lambda row: f"{name} is not that of {self._where(int(firsts[rounds[row]]))}, of the round"
+            differs, lambda row: f"{name} differs from {self._where(int(firsts[rounds[row]]))}, in the same round"
         )
         return usual
 

@@ -35,7 +35,7 @@ class NamedDecision:
         The features of the arms, as they were given. None in records of earlier versions; then those that the arms have
         now are used.
     labels : pair of tuples of str
-        The names of the features of the context, and of those of the arms.
+        The names of the context's features, and of the arms' features.
     round : int
         Number of the decision, counted from 1.
     seed : int or None
@@ -153,7 +153,7 @@ class NamedDecision:
 
     @property
     def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the features of the context, and of those of the arms."""
+        """The names of the context's features, and of the arms' features."""
         return self._labels
 
     @property
@@ -273,7 +273,7 @@ class NamedDecision:
         of_context = tuple(values.get("context") or ()) if old else _read_names(values["labels"][0])
         m = values.get("features") if old else len(values["labels"][1])
         bounds, rows, known, context = np.split(found, np.cumsum((2 * k, skipped, k * (m or 0))))
-        if old and m is None:  # the values of the context are in the text alone
+        if old and m is None:  # `numbers` lacks the values of the context
             context = read_values(list((values.get("context") or {}).values()))
         of_arms = None if old else _read_names(values["labels"][1])
         if len(rows) != skipped or len(known) != k * (m or 0) or len(context) != len(of_context):

@@ -12,7 +12,7 @@ from preselect.named.tables import render_table, write_count, write_number, writ
 
 _LEADER, _CHALLENGER, _INCLUDED, _EXPLORED = "leader", "challenger", "included", "explored"
 
-_MOST_SHOWN = 6  # contributions of an arm in the text; the dictionary has all
+_MOST_SHOWN = 6  # how many contributions of an arm the text shows; the dictionary has all
 _HEADER = ("arm", "role", "wins", "utility", "contributions")
 
 

@@ -120,7 +120,7 @@ class ReadableState(NamedState):
     def suggest(
         self, decision: NamedDecision, many: int, *, seed: int = 0, eligible: Names | None = None
     ) -> tuple[str, ...]:
-        """Name the arms that would teach most if they also competed, the most instructive first.
+        """Return the names of the arms from which most would be learnt if they also competed, the best first.
 
         They are those about which least is known in the context of the decision. Nothing changes; `learn` takes them
         as `also`.

@@ -119,7 +119,7 @@ class NamedState(Guarded):
         self.context, self.features = (distinct_names(header[name], name) for name in ("context", "features"))
         self.identity = boolean(header["identity"], "identity")
         self.version = integer(header.get("changes", 0), "changes", 0)
-        self._has_warned = True  # what is restored or replayed is not new
+        self._has_warned = True  # restoring and replaying are no reason to warn
         self.covariance = header.get("covariance")
         names = distinct_names(header["arms"], "arms")
         n_slots = integer(header.get("n_slots", len(names)), "n_slots", len(names))

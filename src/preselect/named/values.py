@@ -35,7 +35,7 @@ def read_context(context: Values | None, names: list[str]) -> Floats:
 
 def _as_row(values: Vector, names: Iterable[str]) -> Floats:
     """Return values of these names as numbers; NaN where they are not known."""
-    if type(values) is np.ndarray or set(map(type, values)) == _FLOATS:  # nearly always; the rest is read one by one
+    if type(values) is np.ndarray or set(map(type, values)) == _FLOATS:  # usually; other values are read one by one
         row = np.array(values)
         if row.dtype == np.float64 and not np.count_nonzero(np.isinf(row)):
             return row
@@ -90,7 +90,7 @@ def list_features(features_of: Mapping[str, Any]) -> list[str]:
         return check_names(every, "the features of arms")
     if len(lengths) > 1 or any(isinstance(features, Mapping) for features in features_of.values()):
         raise InputError(
-            "arms have features by name and in order, or differ in their number; give all of them one kind"
+            "some arms have features by name and others in order, or not equally many; use one form for all arms"
         )
     return [f"x{place}" for place in range(lengths.pop())]
 

@@ -19,7 +19,7 @@ from preselect.offline.measures import Hits, Picks, Weighted, Wins
 from preselect.preselector import Preselector
 
 _LOGGED = "as logged"
-_LEAST = 20  # rounds to learn from, and rounds to evaluate on
+_LEAST = 20  # the fewest rounds to learn from, and to evaluate on
 _MODEL = "newton"
 
 _Measure: TypeAlias = Picks | Wins | Hits
@@ -134,7 +134,7 @@ def evaluate(
     draws : int, default 200
         How many sets to draw in each round from a policy that chooses at random.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     report : callable, optional
         Called as report(done, total, policy) after each round of each policy.
     """
@@ -204,7 +204,7 @@ class _Evaluator:
     """An evaluation under way."""
 
     measure: _Measure
-    weigher: Picks | Wins | None  # the measure, if it can be estimated by propensities
+    weigher: Picks | Wins | None  # the measure, if propensities suffice to estimate it
     rounds: list[LoggedRound]
     kept: Integers
     draws: int

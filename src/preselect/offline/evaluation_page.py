@@ -10,7 +10,7 @@ from preselect.offline.evaluate import Evaluation, PolicyValue
 from preselect.reports.figures import BLUE, GREY, VERMILION, label_axes, new_figure, shorten_name, to_png
 from preselect.reports.html import render, write_page
 
-_FEW = 50.0  # effective rounds below which intervals are too narrow
+_FEW = 50.0  # with fewer effective rounds, intervals are too narrow
 _METHODS = {"observed": GREY, "self-normalised": BLUE, "doubly robust": VERMILION, "the model": GREY}
 
 
@@ -29,12 +29,12 @@ def _find_warnings(value: PolicyValue) -> list[str]:
     warnings = []
     if value.effective < _FEW:
         warnings.append(
-            f"{value.policy}: only about {value.effective:.0f} rounds speak about it, too few for intervals that hold; "
+            f"{value.policy}: only about {value.effective:.0f} rounds count for it, too few for reliable intervals; "
             "use more rounds, or a policy closer to that of the logs"
         )
     if value.support.high < 1.0:
         warnings.append(
-            f"{value.policy}: weights come to {value.support.value:.2f} instead of 1, so it may show arms that the "
+            f"{value.policy}: its weights average {value.support.value:.2f} instead of 1, so it may show arms that the "
             "logs never show; only the model can say anything about these"
         )
     return warnings

@@ -14,8 +14,8 @@ from preselect.offline.choosing import Chooser
 from preselect.policies.belief import BeliefPolicy
 from preselect.preselector import Preselector
 
-_BELIEFS = 100  # weights drawn from the model's belief
-_LARGEST = 300.0  # of a log-utility, so that its exponential is finite
+_BELIEFS = 100  # how many weights are drawn from the model's belief
+_LARGEST = 300.0  # limit of a log-utility, so that its exponential is finite
 
 
 class LoggedRound(NamedTuple):

@@ -11,7 +11,7 @@ from preselect.reports.html import Cell, render, write_page
 from preselect.reports.weights import Weights, read_weights
 
 _MOST_ARMS, _MOST_COLUMNS = 50, 8
-_LEAST_PREDICTIONS = 50  # for a calibration plot that says something
+_LEAST_PREDICTIONS = 50  # with fewer there is no calibration plot
 
 
 def write_fit_page(path: Path, found: Fit, title: str) -> Path:

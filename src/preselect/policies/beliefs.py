@@ -55,10 +55,10 @@ def weigh(policy: Policy, rows: Floats, ids: Integers) -> tuple[Belief, Floats] 
 
 
 def weigh_features(policy: Policy, rows: Floats) -> Belief | None:
-    """Return what a policy believes that each row adds to the utility of an arm; None if it has no weights."""
+    """Return how much each row adds to the utility of an arm, by a policy's estimate; None if it has no weights."""
     if not isinstance(policy, LinearPolicy):
         return None
-    nobody = np.zeros(len(rows), dtype=np.int64)  # the rows are zero where arms have weights of their own
+    nobody = np.zeros(len(rows), dtype=np.int64)  # any arm will do: the rows are zero for features of a single arm
     covariance = policy.estimate.find_covariance(rows, nobody)
     errors = None if covariance is None else np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     return Belief(policy.estimate.weigh(rows, nobody).sum(axis=1), errors)
@@ -91,7 +91,7 @@ def _find_variances(context: Context, theta: Floats, Sigma: Any, among: Integers
 
 
 def _find_block_variances(context: BlockContext, Sigma: Any, among: Integers | None) -> Floats:
-    """Return the same for blocks: an arm's own variance v becomes v (1 - 2 / m) + the sum of all m / m^2."""
+    """As `_find_variances`, for blocks: an arm's own variance v becomes v (1 - 2 / m) + the sum of all m / m^2."""
     own, Z = context.own_variances(Sigma), context.arms
     if among is not None:
         m, inside = len(among), np.zeros(len(own))

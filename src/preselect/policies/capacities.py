@@ -16,12 +16,12 @@ from preselect.policies.newton import Newton
 from preselect.policies.policy import Policy
 from preselect.scaling import Change
 
-_MOST_FEATURES = 5000  # in a full covariance, and in the shared block
+_MOST_FEATURES = 5000  # the most features of a full covariance, and of the shared block
 _MANY = 1000  # with more, a full covariance takes over 16 MB, and over a millisecond per outcome
 
 
 def make(kind: type[Policy], parameters: dict[str, Any], joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return a policy for these joint features, with its covariance in blocks if it needs that."""
+    """Return a policy for these joint features, with its covariance in blocks if that is necessary."""
     blocks = _choose_blocks(kind, parameters, joint, covariance)
     joint.has_blocks = blocks is not None
     found = {**parameters, "d": joint.d}

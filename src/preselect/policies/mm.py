@@ -18,7 +18,7 @@ from preselect.outcomes import Outcome, list_ties
 from preselect.policies.persistence import Arrays
 from preselect.policies.policy import Policy
 
-_MOST_TIED = 8  # because 2 to this power is the number of sets that may be left
+_MOST_TIED = 8  # of m tied arms, 2^m sets may be left
 
 
 class MM(Policy):
@@ -101,11 +101,11 @@ class MM(Policy):
         running = sorted(places)
         for tied in list_ties(ranking):
             arms = [places[position] for position in tied]
-            if len(running) > len(arms):  # the last ones left have beaten no arm
+            if len(running) > len(arms):  # the arms left at the end have beaten no arm
                 behind = [arm for arm in running if arm not in arms]
                 stages = [(running, 1.0)] if len(arms) == 1 else _find_stages(arms, behind, self.worth)
                 for left, chance in stages:
-                    seen = self._find_set(left)  # first, because it may replace `counts` by a longer array
+                    seen = self._find_set(left)  # in its own statement: it may replace `counts` by a longer array
                     self.counts[seen] += chance
                 for arm in arms:
                     self.wins[arm] += 1.0

@@ -22,14 +22,14 @@ from preselect.randomness import Randomness
 from preselect.rules import Choice, Room, Rules, assemble, best, sort_by_score
 from preselect.scaling import Change
 
-_MOST_UTILITY = 8.0  # of a worth that takes part in a correction
-_SIZES = (64, 12)  # neighbours, of the first correction and of the second
-_CAUTION = 0.5  # the part of its width that the first arm of a set does without; the last has all of it
+_MOST_UTILITY = 8.0  # the limit of utilities whose worths are corrected
+_SIZES = (64, 12)  # how many neighbours the first and the second correction use
+_CAUTION = 0.5  # the first arm of a set lacks this share of its width; the last has all of it
 _FIRST = 3  # races before there are corrections
-_OVERDUE = 3  # times that every arm could have raced, after which one that never did is given a race
+_OVERDUE = 3  # when every arm could have raced so many times, an arm that never did gets a race
 _EARLY, _TRIVIAL, _FAILURE = 0.1, 1e-3, 10.0  # as in race_times
 _MOST_RACES = 1_000_000
-_NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # no virtual arm, NOBODY, both: see kernels.neighbours
+_NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # bits of kernels.neighbours: no rivals, NOBODY, both virtual arms
 
 
 class Nearby(BeliefPolicy):
@@ -151,7 +151,7 @@ class Nearby(BeliefPolicy):
         pace = estimate.pace.copy()
         ranked, rivals = self._judge(ranking, outcome, pace)
         gradients, curvatures = _learn_alone(_find_worths(u), ranking, ranked, rivals)
-        order = np.lexsort((gradients, *rows.T))  # of features that arms share, a step depends on those before
+        order = np.lexsort((gradients, *rows.T))  # a fixed order: steps on shared features depend on it
         estimate.gain(rows[order], ids[order], gradients[order], curvatures[order])
         estimate.pace[:] = pace
         if self.blocks is not None:
@@ -183,7 +183,7 @@ class Nearby(BeliefPolicy):
         self.past.restore(arrays, 0 if self.blocks is None else len(self.estimate.touched))
 
     def _widen_block_arrays(self, arrays: Arrays) -> Arrays:
-        contexts = np.pad(arrays["contexts"], ((0, 0), (0, 1)))  # what was not known then counts as the mean
+        contexts = np.pad(arrays["contexts"], ((0, 0), (0, 1)))  # the new feature counts as its mean in earlier races
         return {**arrays, **super()._widen_block_arrays(arrays), "contexts": contexts}
 
     def _widen_arrays(self, arrays: Arrays) -> Arrays:
@@ -202,7 +202,7 @@ def _learn_alone(v: Floats, ranking: Integers, ranked: int, rivals: int) -> tupl
     >>> g.round(12).tolist(), H.round(12).tolist()
     ([-0.2, -0.2, 0.8], [0.16, 0.16, 0.16])
     """
-    if ranked < 0:  # some arm was first, and log V counts by its tangent
+    if ranked < 0:  # some unknown arm was first; log V is replaced by its tangent
         share, q = v / v.sum(), v.sum() / (v.sum() + 1.0)
         return share * (1.0 - q), share**2 * (q * (1.0 - q))
     order, places = list_places(ranking)

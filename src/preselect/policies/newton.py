@@ -194,7 +194,7 @@ class Newton(BeliefPolicy):
         self.seen[places] = False
 
     def _restore_arrays(self, arrays: Arrays) -> None:
-        super()._restore_arrays({"seen": self.seen, **arrays})  # old files have none, and a constant beta
+        super()._restore_arrays({"seen": self.seen, **arrays})  # old files lack `seen`; their beta is constant
         self._seen_features = int(self.seen.sum())
 
     def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:

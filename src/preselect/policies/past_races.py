@@ -26,7 +26,7 @@ class PastRaces:
     _names = ("contexts", "arms", "places", "ranked", "rivals")
 
     def __init__(self, size: int, memory: int) -> None:
-        self.memory, self.total = memory, 0  # how many are kept at most, and how many there were
+        self.memory, self.total = memory, 0  # the most races that are kept, and how many there have been
         self.contexts = np.zeros((0, size))
         self.arms, self.places = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64)
         self.ranked, self.rivals = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -93,7 +93,7 @@ class PastRaces:
         if total.shape != (1,) or total.dtype != np.int64 or count != min(max(int(total[0]), 0), self.memory):
             raise ValueError(f"there are {count} races, but {total} were counted")
         if not (np.isfinite(found["contexts"]).all() and _are_races(slots, *list(found.values())[1:])):
-            raise ValueError("there are races that cannot have been")
+            raise ValueError("some races are impossible")
         self.total = int(total[0])
         for name, array in found.items():
             setattr(self, name, array.copy())

@@ -89,7 +89,8 @@ def _limit_room(numbers: int) -> Iterator[None]:
 def make_block(rows: int, d: int) -> NDArray[np.float64]:
     """Return rows x d zeros for what a policy learns; raise an InputError if there is no room for them.
 
-    A policy that is read from a file may hold no more numbers than the file, or a small file could claim all memory.
+    A policy may not hold more numbers than the file that it is read from; otherwise a small file could claim all
+    memory.
     """
     most = _room.get(None)
     if most is not None and rows * d > most:

@@ -33,7 +33,7 @@ _INT64 = np.dtype(np.int64)
 _MAX_SORTED_BY_INSERTION = 1000
 _NO_WIDTH: Width = np.empty((0, 0)), 0.0, 0.0, PLAIN
 _NOTHING = np.empty(0)  # set apart: see kernels.pruning.set_apart
-_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows: those of a structured context are not built for it
+_NO_ROWS = np.empty((0, 0))  # tells the kernel not to copy rows, which a structured context does not build
 
 
 class Policy(ReadablePolicy):
@@ -93,7 +93,7 @@ class Policy(ReadablePolicy):
         Decision
             The chosen arms with their scores, widths and rows; give it to `learn` once the outcome is known.
         """
-        self._guard.acquire()  # in every round: `with` takes twice as long
+        self._guard.acquire()  # not `with`, which takes twice as long in every round
         try:
             decision = self._decide(X, k, self._root + self.rounds, eligible, rules)
             self.rounds += 1
@@ -227,8 +227,8 @@ class LinearPolicy(Policy):
     learns_ties = True
     estimate: Estimator
     theta = Part()
-    choose: str = "best"  # or "cover", for policies that can draw from a belief
-    explore: float = 0.0  # the share of rounds whose set is drawn from it
+    choose: str = "best"  # "best", or "cover" if the policy can draw from a belief
+    explore: float = 0.0  # the share of rounds whose set is drawn from the belief
 
     def __init__(self, *, d: int, seed: int | None) -> None:
         super().__init__(d=integer(d, "d", 1), seed=seed)
@@ -270,7 +270,7 @@ class LinearPolicy(Policy):
         if k > _MAX_SORTED_BY_INSERTION:
             return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness)
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST, eligible)
-        has_many = form == CONTRAST and len(X) > 8 * len(theta) and k > 1  # else it costs more than it saves
+        has_many = form == CONTRAST and len(X) > 8 * len(theta) and k > 1  # else it costs more time than it saves
         apart = pruning.set_apart(Sigma, theta) if has_many else _NOTHING
         arms, bounds = np.empty(k, _INT64), np.empty(2 * k)
         rows = _NO_ROWS if context.is_structured else np.empty((k, self.d))

@@ -32,15 +32,15 @@ class ReadablePolicy(Guarded, ABC):
     """What every policy can do besides playing rounds: show scores and propensities, be saved and loaded."""
 
     d: int | None
-    kind: ClassVar[str]  # the name of the class in state files; with its module if it is not of this package
-    has_blocks: ClassVar[bool] = False  # whether it can keep a covariance in blocks: any number of arms
+    kind: ClassVar[str]  # the name of the class in state files, with its module if that is not of this package
+    has_blocks: ClassVar[bool] = False  # whether it can keep a covariance in blocks, for any number of arms
     prefers_blocks: ClassVar[bool] = False  # whether a Preselector keeps blocks even if there are few arms
     keeps_history: ClassVar[bool] = False  # whether memory grows with every outcome, because the method needs them all
     outside: bool = False  # whether NoWinner is learnt from (outside option)
     _state: ClassVar[tuple[str, ...]] = ()
     _columns: int | None  # how many features the rows of decisions have
     _root: int  # the seed of round t is _root + t - 1
-    has_log_utilities: ClassVar[bool] = True  # else an arm's utility is its chance to win
+    has_log_utilities: ClassVar[bool] = True  # if not, an arm's utility is its chance of winning
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

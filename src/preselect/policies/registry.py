@@ -25,8 +25,8 @@ from preselect.policies.ucb_mnl import UCBMNL
 from preselect.policies.uniform import Random
 
 DEFAULT = "newton"
-RACING = "nearby(outside=True)"  # the default where the first answer wins, or nobody
-COMPARING = "newton(outside=True)"  # the default where all racers run to their end, and the best value wins
+RACING = "nearby(outside=True)"  # the default for races in which the first answer wins
+COMPARING = "newton(outside=True)"  # the default for races in which the best value wins
 
 POLICIES: dict[str, type[Policy]] = {
     "colstim": CoLSTIM,

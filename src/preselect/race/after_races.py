@@ -154,7 +154,7 @@ class AfterRace:
             ended = self._register(job.prepare(folder)).run()
         with self._lock:
             self._supervision, started = None, self._group_began - self._began
-            if not self._findings.is_stopped:  # otherwise the outcome may have been learnt already
+            if not self._findings.is_stopped:  # once stopped, the outcome may have been learnt already
                 self._findings.add(started, ended)
 
     def _register(self, supervision: Supervision) -> Supervision:

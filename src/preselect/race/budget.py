@@ -1,7 +1,7 @@
 """How much CPU time after-races may use, and when; real races and replays share this rule."""
 
-_LEAST_SECONDS = 0.05  # of a race; starting the racers takes about as long
-_LEAST_SHARE = 0.3  # of the average race: on easier instances arms hardly differ in what matters
+_LEAST_SECONDS = 0.05  # shorter races are ignored; starting the racers takes about as long
+_LEAST_SHARE = 0.3  # shorter than this share of the average, races are too easy to tell arms apart
 
 
 class Budget:

@@ -15,7 +15,7 @@ _BINS = 10
 
 
 class CalibrationBin(NamedTuple):
-    """Predictions of similar size: from, to, number, mean, how often the arm won, and its standard error."""
+    """A bin of predictions: bounds, number, mean, how often the arms won, and the standard error of that."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Calibration:
 
     def __init__(self, outside: bool) -> None:
         self._chances = Chances(outside)
-        self._sums: Floats = np.zeros((_BINS, 3))  # by bin: predictions, their sum, wins
+        self._sums: Floats = np.zeros((_BINS, 3))  # for each bin: number of predictions, their sum, wins
         self.rounds = 0
 
     def add(self, past: Round) -> None:
@@ -88,7 +88,7 @@ def _predict(past: Round, chances: Chances) -> list[tuple[float, bool]]:
     has no winner or several, if there was nothing to choose from, if arms competed that were not chosen, or if the
     estimates are not finite.
     """
-    if past.also:  # who would have won among the chosen arms alone is not what was learnt
+    if past.also:  # the winner among all is not always the one among the chosen arms
         return []
     u, outside = np.array(past.utilities, dtype=np.float64), chances.outside
     is_decided = past.winner is not None or (outside and past.kind == NO_WINNER)

@@ -1,8 +1,8 @@
-"""Run races on the workers of a Dask cluster, each below a supervisor on its worker.
+"""Run races on the workers of a Dask cluster, each under a supervisor on its worker.
 
 When a worker dies, its supervisors and their racers die too, and Dask gives the race to another worker. Dask does not
-stop tasks that are cancelled, as when the client ends: so each task looks several times a second whether its result is
-still wanted, and ends its race if it is not. The time limit holds in any case.
+stop a running task when it is cancelled or its client ends, so each task checks several times a second whether its
+result is still wanted, and ends its race if it is not. The time limit holds in any case.
 """
 
 import socket
@@ -55,7 +55,7 @@ class Cluster:
 
         While there is none, it calls `require_going` several times a second, which may end the wait with an error.
         """
-        while (worker := self._find_place(k)) is None:  # workers have died, and may come back
+        while (worker := self._find_place(k)) is None:  # if workers died, they may come back
             require_going()
             time.sleep(_TICK_SECONDS)
         return worker
@@ -115,7 +115,7 @@ class Cluster:
             return worker
 
     def _submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        # another worker is allowed, for when this one has died
+        # another worker is allowed, in case this one has died
         return self._client.submit(function, *arguments, workers=[worker], allow_other_workers=True, pure=False)
 
     def _wait(self, future: Any, tick: Callable[[], None]) -> Any:
@@ -165,7 +165,7 @@ def _race(job: Job) -> SupervisionResult:
 
     def stop_unless_wanted(_: list[Standing]) -> None:
         if not is_wanted():
-            raise StoppedError("nobody wants the result of this race any longer")
+            raise StoppedError("the result of this race is no longer wanted")
 
     with tempfile.TemporaryDirectory(prefix="preselect-race-") as folder:
         return job.prepare(Path(folder), stop_unless_wanted).run()

@@ -11,7 +11,7 @@ _COMMANDS = {
     "xz": ("xz", "-9", "-c", "{instance}"),
     "zstd": ("zstd", "-19", "-q", "-c", "{instance}"),
 }
-_MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}  # of Python, where the program is not installed
+_MODULES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma"}  # Python's modules, for programs that are not installed
 _SCRIPT = "import sys, {0}; sys.stdout.buffer.write({0}.compress(open(sys.argv[1], 'rb').read()))"
 
 PROGRAMS = """\

@@ -33,7 +33,7 @@ from preselect.sat import features as satzilla
 FeatureValues = dict[str, float | None]
 
 _MAX_OUTPUT = 1_000_000  # bytes that a command may print
-_MAX_ERRORS = 1000  # bytes of its standard error that are kept
+_MAX_ERRORS = 1000  # bytes of a command's standard error that are kept
 _MIN_STEPS_PER_SECOND = 5e7  # of the compiled loops
 _MISSING = ("", "?", "nan")
 
@@ -218,7 +218,7 @@ def _read_table(source: FeatureSource) -> _Table:
     try:
         modified = source.file.stat().st_mtime_ns
     except OSError:
-        modified = 0  # reading it raises the right error
+        modified = 0  # reading the table will raise the right error
     return _parse_table(source.file, modified)
 
 

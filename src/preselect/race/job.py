@@ -74,7 +74,7 @@ def own_folder(parent: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        with suppress(RecursionError):  # folders within folders that a racer has left
+        with suppress(RecursionError):  # if a racer has left very deeply nested folders
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             parent.rmdir()

@@ -52,7 +52,7 @@ class OutputFolder:
         """Write the output of an instance's winner; an output of an earlier run is replaced."""
         self.require_free(instance)
         path = self.locate(instance)
-        self._register(path.name, output)  # first: a file that is not listed would not be recognised as ours
+        self._register(path.name, output)  # first, because a file that is not listed would not count as ours
         replace_plain(path, output)
 
     def remove(self, instance: Path) -> None:

@@ -217,7 +217,7 @@ class Pool:
         values = {"instance": path, "seed": str(integer(seed, "seed", 0)), "timeout": timeout}
         command, success = self.arms[arm].command, self.arms[arm].success
         verifier = success.verifier if isinstance(success.verifier, tuple) and self.better is None else None
-        if verifier and "{output}" in path:  # the supervisor would replace it there too
+        if verifier and "{output}" in path:  # the supervisor would replace it in the path, too
             raise InputError(f"the path {path!r} contains {{output}}, which is a placeholder; rename it")
         return Racer(
             name=arm,

@@ -27,15 +27,15 @@ from preselect.store.events import NO_WINNER, WINNER
 from preselect.store.rounds import collection_paused
 from preselect.store.sqlite import require_apart
 
-_MAX_COLUMNS = 12  # context features in the table of weights
+_MAX_COLUMNS = 12  # the most context features in the table of weights
 _MAX_ROWS = 30  # arms there
 _LONGEST = 10  # races
-_MAX_CALIBRATED = 20_000  # races whose predictions are compared; of more, every second, third and so on
-_MIN_CALIBRATED = 30  # races: with fewer the standard errors are as wide as the figure
+_MAX_CALIBRATED = 20_000  # the most races to compare with predictions; of more, every second, third and so on
+_MIN_CALIBRATED = 30  # with fewer races, standard errors are as wide as the figure
 _ALWAYS_SHOWN = [Status.CRASHED, Status.WRONG_ANSWER, Status.TIMEOUT]
 _HOW = {Knowledge.EXACT: "won", Knowledge.AT_LEAST: "at least", Knowledge.LIMIT: "failed, limit"}
 
-_ID = b'<meta name="preselect-journal" '  # of the page: which journal it is about
+_ID = b'<meta name="preselect-journal" '  # begins the tag that says which journal a page is about
 
 _Values = dict[str, Any]  # for the template
 

@@ -38,7 +38,7 @@ class Finish(NamedTuple):
     output, errors : bytes
         The beginning of what it printed to standard output and standard error, at least 1000 bytes.
     value : float or None, default None
-        How good its answer is, in a race by value.
+        How good its answer is, in a race that the best value wins.
     """
 
     name: str
@@ -149,7 +149,7 @@ class RaceResult(SupervisionResult):
 
     @property
     def value(self) -> float | None:
-        """The winner's value, in a race by value."""
+        """The winner's value, in a race that the best value wins."""
         return next((finish.value for finish in self.finishes if finish.name == self.winner), None)
 
     @property
@@ -280,7 +280,7 @@ class PastRace:
 
     @property
     def best_value(self) -> float | None:
-        """The best value of a race by value; None if there is none, or if the race is void."""
+        """The best value in a race by value; None in other races, without an answer, or if the race is void."""
         ranking = rank(self.values, self.better) if self.is_solved and self.better else []
         return self.values[ranking[0][0]] if ranking else None
 

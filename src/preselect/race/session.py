@@ -72,11 +72,11 @@ class RaceSession:
         self.pool = pool if isinstance(pool, Pool) else read_pool(pool)
         self.level, self.cluster = level, cluster
         self._learner: Learner | None = None
-        self._lock = threading.RLock()  # for the learner, and for what the session knows
+        self._lock = threading.RLock()  # protects the learner, and the attributes below
         self._running: set[Supervision] = set()
         self._is_stopped = False
         self._budget = Budget(self.pool.learning.budget)
-        self._after_races: dict[AfterRace, Entry] = {}  # those whose outcome has not been learnt
+        self._after_races: dict[AfterRace, Entry] = {}  # after-races whose outcome has not been learnt
         self._ending: list[AfterRace] = []  # those that were stopped
         self._starts = Starts(self.pool, elsewhere=cluster is not None)
         self._folder = self.pool.journal.with_name(f"{self.pool.journal.name}.running")
@@ -326,7 +326,7 @@ class RaceSession:
             except BaseException:
                 learner.close()
                 raise
-            shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(self._folder, ignore_errors=True)  # what a killed process left behind
             self._learner = learner
         return self._learner
 

@@ -29,9 +29,9 @@ from preselect.race.supervision import Status
 from preselect.store.rounds import Round
 
 _RACES = 10  # that are remembered
-_PERMANENT = ("no such command", "not executable", "Exec format error")  # errors that the next call would meet, too
+_PERMANENT = ("no such command", "not executable", "Exec format error")  # errors that would occur again
 
-ROUNDS = 60  # of the journal in which to look for the last races
+ROUNDS = 60  # how many rounds of the journal to search for the last races
 
 
 class Starts:
@@ -50,7 +50,7 @@ class Starts:
         self.path = pool.journal.with_name(f"{pool.journal.name}.starts")
         self._known = _read(self.path)
         self._failed: dict[str, str] = {}  # in this process
-        self._times: deque[float] = deque(maxlen=_RACES)  # of the last races, in seconds
+        self._times: deque[float] = deque(maxlen=_RACES)  # times of the last races, in seconds
 
     def recall(self, rounds: Iterable[Round]) -> None:
         """Recall the times of earlier races."""

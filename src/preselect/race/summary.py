@@ -10,8 +10,8 @@
   was stopped or came late; the time limit if it failed, whether in time, memory or answer. Nothing is known
   about arms that were not chosen or could not be started, nor from void races.
 - An arm alone is compared with the solved races in which its time is known. The difference is the least that racing
-saved. A race without a winner saves nothing, however soon it ended, so it is not compared. - In a race by value all
-racers run to their end, so it saves no time and tells nothing about times. An arm's values are
+  saved. A race without a winner saves nothing, however soon it ended, so it is not compared.
+- In a race by value all racers run to their end, so it saves no time and tells nothing about times. An arm's values are
   compared with the best values of the same races.
 """
 
@@ -30,7 +30,7 @@ from preselect.race.supervisor.racer import Status
 from preselect.store.events import NO_WINNER, RANKING, VOID, WINNER
 from preselect.store.rounds import Round, RoundCounts, count_rounds
 
-MIN_RACES = 5  # races with a known time that an arm needs before it may be called the best single arm
+MIN_RACES = 5  # the best single arm must have known times in at least so many races
 
 _MAX_CURVES = 12  # as many as a reader can tell apart in one figure
 
@@ -232,7 +232,7 @@ class RaceSummary:
 
     @cached_property
     def _played(self) -> Mapping[str, list[int]]:
-        """By arm: the places of its races."""
+        """By arm: the positions of the races in which it was played."""
         found: dict[str, list[int]] = defaultdict(list)
         for place, race in enumerate(self.races):
             for arm in race.round.chosen:

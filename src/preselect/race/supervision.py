@@ -37,7 +37,7 @@ Judge = Callable[[SupervisionResult, Sequence[Output], Waiter, Watch], Awaitable
 
 
 class _Files(NamedTuple):
-    """What programs print: the supervisor its errors, the racers, in their order, outputs and errors."""
+    """Files for what programs print: the supervisor's errors, and each racer's output and errors, in order."""
 
     of_supervisor: Output
     outputs: list[Output]
@@ -100,7 +100,7 @@ class Supervision:
         self.to_end = to_end or judge is not None
         self.folder = Path(folder).absolute()
         self.token = secrets.token_hex(8)
-        self._checked: dict[int, bytes] = {}  # by position: the output that was checked, whatever has become of it
+        self._checked: dict[int, bytes] = {}  # by position: the output that was checked, which may have changed since
         self._standings: list[Standing] = []  # at the end
         self._is_stopped = False
         self._process: SupervisorProcess | None = None
@@ -179,7 +179,7 @@ class Supervision:
         }
 
     def _check_answer(self, position: int, exit_code: int) -> str | None:
-        assert self.check is not None  # otherwise the supervisor does not ask
+        assert self.check is not None  # without a check the supervisor does not ask
         return self.check(self.racers[position], self._checked[position], exit_code)
 
     def _read_output(self, files: _Files, position: int) -> bytes:

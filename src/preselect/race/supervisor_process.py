@@ -20,8 +20,8 @@ from preselect.race.supervisor.labels import Labels
 from preselect.race.supervisor.messages import EVENTS, ORDERS, Receiver, Sender, to_line
 from preselect.race.supervisor.processes import kill_labelled
 
-_PATIENCE_SECONDS = 20.0  # beyond the end of the race; more than the supervisor allows itself for killing
-_LAST_EVENTS = ("done", "unavailable", "failed")  # after which it ends by itself
+_PATIENCE_SECONDS = 20.0  # seconds to wait after the race should have ended: more than killing may take
+_LAST_EVENTS = ("done", "unavailable", "failed")  # the supervisor ends by itself after one of these
 _MOST_ERRORS = 100_000  # bytes of its standard error
 
 # imported rather than run as a script, so that Python caches its bytecode
@@ -100,7 +100,7 @@ class SupervisorProcess:
             with suppress(BrokenPipeError):
                 self.process.stdin.close()
             self._wait_for_exit(self.process)
-        # it may have been killed before it could kill the racers; its code is unknown if this process ignores SIGCHLD
+        # it may have been killed before it could kill the racers; its exit code is unknown if SIGCHLD is ignored
         if self.process.returncode != 0 or not self.has_ended:
             kill_labelled(self.labels, KILLING_SECONDS)
 

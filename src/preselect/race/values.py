@@ -22,7 +22,7 @@ from preselect.race.supervision import Judge, Limits, Racer, Status, Supervision
 from preselect.race.supervisor.children import MEGABYTE
 from preselect.race.supervisor.files import Copy, Output
 
-_MIN_SECONDS = 10.0  # for verifiers and value commands, even if the time limit of the race is shorter
+_MIN_SECONDS = 10.0  # verifiers and value commands have at least so much time, even if races have less
 _MAX_CHARACTERS = 400  # of a number
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -65,7 +65,7 @@ class _Judge:
         self.copies: dict[str, Copy] = {}
 
     def copy(self, finishes: Sequence[Finish], outputs: Sequence[Output], stack: ExitStack) -> list[Finish]:
-        """Copy the answers until the stack closes; return the finishes, marked where copying was impossible."""
+        """Copy the answers until the stack closes; return the finishes, with those void that could not be copied."""
         return [self._copy(finish, output, stack) for finish, output in zip(finishes, outputs, strict=True)]
 
     def _copy(self, finish: Finish, output: Output, stack: ExitStack) -> Finish:

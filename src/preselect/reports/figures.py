@@ -86,5 +86,5 @@ def _style() -> Iterator[None]:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "preselect", "font.size": 9}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # drawn as boxes; the tables have the name
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")  # such characters become boxes
         yield

@@ -16,7 +16,7 @@ from preselect.arguments import integer, number
 from preselect.errors import InputError
 from preselect.sat.dimacs import Formula
 
-_MAX_LITERALS = 10_000_000  # more than a gigabyte of memory while the file is written
+_MAX_LITERALS = 10_000_000  # larger formulas take over a gigabyte of memory while they are written
 
 
 @dataclass(frozen=True, slots=True)

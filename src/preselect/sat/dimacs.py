@@ -26,7 +26,7 @@ Literals = NDArray[np.int32]
 Integers = NDArray[np.int64]
 
 _MAX_VARIABLES = 2**31 - 1  # literals are 32-bit integers
-_SPARE_VARIABLES = 1_000_000  # declared beyond the number of bytes; a variable that occurs takes at least two bytes
+_SPARE_VARIABLES = 1_000_000  # how far the declared number of variables may exceed the number of bytes
 
 _READ, _NOT_AN_INTEGER, _BEYOND_THE_HEADER, _NOT_TERMINATED = range(4)
 _NEWLINE, _SPACE, _PERCENT, _MINUS, _ZERO, _COMMENT = b"\n %-0c"

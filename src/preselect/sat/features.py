@@ -55,7 +55,7 @@ FEATURE_NAMES = (
     "cluster-coeff-entropy",
 )
 
-_MAX_CLASHES = 100_000_000  # in a clause graph: some seconds for the degrees alone, and at most 400 MB
+_MAX_CLASHES = 100_000_000  # limit for a clause graph: some seconds for the degrees alone, and 400 MB
 
 _BINS = 100
 

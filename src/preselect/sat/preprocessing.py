@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from preselect.compiling import compiled
 from preselect.sat.dimacs import Formula, Integers, Literals
 
-_MAX_PAIRS = 10_000  # of clauses to resolve; a variable with more is kept, since counting resolvents takes too long
-_MAX_LITERALS = 20  # in a resolvent; a variable with a longer one is kept, since a few could outgrow the formula
+_MAX_PAIRS = 10_000  # with more pairs of clauses, a variable is kept: counting resolvents would take too long
+_MAX_LITERALS = 20  # with a longer resolvent, a variable is kept: a few could outgrow the formula
 
 
 def tidy(formula: Formula) -> Formula:
@@ -134,7 +134,7 @@ def _resolve_all(
 ) -> tuple[bool, Integers, Integers]:
     """Whether the pivot may be eliminated, and if so the literals of all resolvents, and where each resolvent ends."""
     most = positive.shape[0] + negative.shape[0]
-    room = min(most, positive.shape[0] * negative.shape[0]) + 1  # and one for the resolvent that is too many
+    room = min(most, positive.shape[0] * negative.shape[0]) + 1  # with room for the resolvent that is one too many
     row = np.empty(room * (_MAX_LITERALS + 1), dtype=np.int64)
     ends = np.zeros(room, dtype=np.int64)
     made = size = 0

@@ -132,20 +132,20 @@ def solve(
 class _State(NamedTuple):
     """All data of a search, for the compiled functions."""
 
-    variables: NDArray[np.uint32]  # of all literals, clause by clause
+    variables: NDArray[np.uint32]  # the variables of all literals, clause by clause
     signs: NDArray[np.bool_]
     starts: NDArray[np.uint64]
-    occurrences: NDArray[np.uint32]  # clauses by literal, where v has number 2v and its negation 2v + 1
+    occurrences: NDArray[np.uint32]  # the clauses of each literal; v has number 2v, its negation 2v + 1
     places: NDArray[np.uint64]
     random: NDArray[np.uint64]
     assignment: NDArray[np.bool_]
     true: NDArray[np.int32]  # true literals of each clause
-    critical: NDArray[np.uint32]  # sum of their variables, so that it is the variable if there is only one
+    critical: NDArray[np.uint32]  # sum of a clause's true variables: the variable itself if there is only one
     base: NDArray[np.float64]
     sums: NDArray[np.float64]
     counts: NDArray[np.int32]
-    unsatisfied: NDArray[np.uint32]  # the clauses, and as the last element their number
-    where: NDArray[np.uint32]  # the position of each clause among them
+    unsatisfied: NDArray[np.uint32]  # the unsatisfied clauses; the last element is their number
+    where: NDArray[np.uint32]  # the position of each clause in `unsatisfied`
     numbers: NDArray[np.float64]  # the offset, and the sum of all penalties
     seen: NDArray[np.int64]  # the last step that looked at each variable
     ties: NDArray[np.uint32]
@@ -302,7 +302,7 @@ def _flip(s: _State, v: Any) -> None:
         c = np.uint64(s.occurrences[position])
         w = s.base[c]
         s.true[c] += 1
-        if s.true[c] == 1:  # now satisfied: no flip can make it, and flipping v would break it
+        if s.true[c] == 1:  # now satisfied: no flip has to satisfy it any more, and flipping v back would break it
             _remove_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] += w
@@ -318,7 +318,7 @@ def _flip(s: _State, v: Any) -> None:
         w = s.base[c]
         s.true[c] -= 1
         s.critical[c] -= np.uint32(v)
-        if s.true[c] == 0:  # now unsatisfied: flipping any of its variables makes it, and v no longer breaks it
+        if s.true[c] == 0:  # now unsatisfied: any flip of its variables satisfies it; flipping v no longer breaks it
             _add_unsatisfied(s, c)
             for j in range(s.starts[c], s.starts[c + np.uint64(1)]):
                 s.sums[s.variables[j]] -= w

@@ -17,7 +17,7 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 class Access:
-    """Lets requests through, or refuses them.
+    """Admits or refuses requests.
 
     Parameters
     ----------

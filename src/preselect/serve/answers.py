@@ -25,7 +25,7 @@ _COUNTS = ("decisions", "waiting", "told", "void", "expired")
 
 
 class Past(NamedTuple):
-    """A decision as it is kept: its number, when it was made, the event, and what ended it, and when."""
+    """A stored decision: its number, its time, its event, and what ended it and when."""
 
     number: int
     at: float
@@ -52,7 +52,7 @@ def make_preselector(new: NewPreselector) -> Preselector:
 def warm_up() -> None:
     """Compile, or load from the cache, what the first requests would have to wait for."""
     arms = {"a": {"x": 1.0}, "b": {"x": 2.0}, "c": {"x": 3.0}}
-    for policy in ("newton", "newton(precision=0.001)"):  # the second is surprised: long steps have another kernel
+    for policy in ("newton", "newton(precision=0.001)"):  # the second takes long steps, which another kernel computes
         preselector = Preselector(arms, ["y"], policy=policy, seed=0)
         decision = preselector.select({"y": 1.0}, k=2)
         preselector.learn(decision, winner=decision.names[0])
@@ -91,9 +91,7 @@ def require_same_request(decided: Decided, new: NewDecision) -> None:
     rules = describe_rules(new.include, new.at_most, new.budget, new.groups)
     asked = new.k, None if new.eligible is None else tuple(new.eligible), rules, new.label
     if asked != (decided.k, decided.eligible, dict(decided.rules), decided.label) or not _is_same_context(decided, new):
-        raise ConflictError(
-            f"request_id {new.request_id!r:.80} asked for something else before; use another one for another request"
-        )
+        raise ConflictError(f"request_id {new.request_id!r:.80} was used for a different request before; use a new one")
 
 
 def _is_same_context(decided: Decided, new: NewDecision) -> bool:
@@ -183,7 +181,7 @@ def _describe_told(told: Told, at: float) -> schemas.ToldOutcome:
 def _explain(preselector: Preselector, decided: Decided) -> schemas.Explanation | None:
     try:
         found = preselector.explain(decided.decision).to_dict()
-    except InputError:  # one of its arms has left
+    except InputError:  # one of the decision's arms has left
         return None
     return msgspec.convert(found, schemas.Explanation)
 
@@ -260,7 +258,7 @@ def require_arm(preselector: Preselector, arm: str) -> None:
 def require_same_outcome(before: Told, now: Told) -> None:
     """Raise a ConflictError if another outcome was reported before."""
     if not now.says_the_same(before):
-        raise ConflictError(f"decision {now.key} has an outcome already, and another one: {before.outcome}")
+        raise ConflictError(f"decision {now.key} has a different outcome already:  {before.outcome}")
 
 
 def tell_each(

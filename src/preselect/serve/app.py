@@ -73,7 +73,7 @@ class Service:
         self.backend, self._limits, self._metrics = backend, limits or ServiceLimits(), metrics or Metrics()
         self._access, self._streams = Access(keys, Rates(self._limits.rate)), Streams(self._limits, self._metrics)
         self._pages = make_pages(backend, self._metrics, self._access, self._streams, routes)
-        self.failure: BaseException | None = None  # what kept the backend from starting
+        self.failure: BaseException | None = None  # the error that kept the backend from starting
         self._handlers: dict[str, Callable[[_Request], Awaitable[_Answer]]] = {
             "create": self._create,
             "describe": self._describe,
@@ -143,7 +143,7 @@ class Service:
 
     def _refuse(self, error: Exception, name: str, body: Any) -> tuple[int, Any, dict[str, str]]:
         problem, headers = describe_error(error, body)
-        if problem.status >= 500:  # being overloaded is not worth a line for each request
+        if problem.status >= 500:  # expected errors, such as overload, are logged for debugging only
             unexpected, level = (None, logging.DEBUG) if isinstance(error, PreselectError) else (error, logging.ERROR)
             log(level, "a request failed", error=unexpected, call=name, status=problem.status, detail=str(error))
         return problem.status, problem, headers
@@ -173,7 +173,7 @@ class Service:
         self._limits.check_arm(request.body)
         known = (await self.backend.describe(name)).arms
         if arm not in known and len(known) >= self._limits.arms:
-            raise InputError(f"there are {len(known)} arms, and this service takes no more; let one leave first")
+            raise InputError(f"there are {len(known)} arms, and this service takes no more; retire one first")
         description, is_new = await self.backend.put_arm(name, arm, request.body)
         return 201 if is_new else 200, description
 

@@ -75,7 +75,7 @@ class Backend(Protocol):
         """Learn from several outcomes, in one commit; each has its own result."""
 
     async def weights(self, name: str, context: Values | None) -> Weights:
-        """Estimate all arms in a context, or if nothing is known about the context."""
+        """Estimate all arms in a context; without one, as if its features were unknown."""
 
     async def rounds(self, name: str, after: int, limit: int) -> Rounds:
         """Read a page of rounds, in the order of their decisions, that come after a number."""

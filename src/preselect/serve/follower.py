@@ -19,7 +19,10 @@ from preselect.store.journal import Journal
 from preselect.store.learner import Learner
 from preselect.store.storage import Row, SharedStorage
 
-_LONG, _SHORT = 0.5, 0.1  # seconds that taking in a page of rows should not, and may well, exceed
+_LONG, _SHORT = (
+    0.5,
+    0.1,
+)  # if a page takes longer than _LONG seconds, the next are shorter; below _SHORT, longer
 _MOST_ROWS = 2048  # in a page
 _MOST_ROUNDS = 50  # in one update
 
@@ -88,7 +91,7 @@ class Follower(Learner):
         return [self.journal.encode(Expired(key=entry.key)) for entry in self._list_due(time.time(), limit)]
 
     def forget_due(self) -> None:
-        """Look again for what is due, because rows of `list_expired` were not written."""
+        """Search for due decisions again, because rows of `list_expired` were not written."""
         self._due = None
 
     # --- what callers ask for -----------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ async def read_body(scope: Message, receive: Receive, call: Call, most: int, pat
 def _explain(error: msgspec.ValidationError, content: bytes, kind: type[Any]) -> RequestError:
     try:
         mistake = read_mistake(error, content, kind)
-    except (ValueError, RecursionError) as worse:  # further on it is not even JSON
+    except (ValueError, RecursionError) as worse:  # the part after the mistake is not JSON
         return RequestError(400, f"the body is not JSON: {worse}")
     where = mistake.pointer or "its top"
     return RequestError(422, f"the body does not fit: {mistake.detail}, at {where}", pointer=mistake.pointer)
@@ -125,7 +125,7 @@ def _check_media(scope: Message) -> None:
 async def _receive_all(scope: Message, receive: Receive, most: int, patience: float) -> bytes:
     _check_length(find_header(scope, b"content-length"), most)
     try:
-        async with asyncio.timeout(patience):  # for all of it, or a byte now and then would keep it open for ever
+        async with asyncio.timeout(patience):  # for the whole body: single bytes now and then do not extend it
             return await _join_parts(receive, most)
     except TimeoutError:
         raise RequestError(

@@ -19,7 +19,7 @@ from preselect.serve.stored import make_past
 from preselect.store import Decided, Expired, Journal, Record, Told, open_storage, read_counts, restore
 from preselect.store.storage import MAIN
 
-_EVERY = 0.4  # seconds between two looks for news
+_EVERY = 0.4  # seconds between two checks for new events
 _MOST_ROUNDS = 50  # in one update
 
 

@@ -18,7 +18,7 @@ from preselect.errors import InputError
 
 Role = Literal["reader", "client", "admin"]
 
-_ROLES: tuple[Role, ...] = ("reader", "client", "admin")  # each may do what those before it may
+_ROLES: tuple[Role, ...] = ("reader", "client", "admin")  # each role may also do what the roles before it may
 
 _DIGEST_OF_NOTHING = "0" * 64
 
@@ -110,7 +110,7 @@ def make_key(role: Role, preselector: str | None = None) -> tuple[Key, str]:
 def add_key(path: Path, key: Key) -> None:
     """Append a key to a file that only its owner may read."""
     if path.exists():
-        Keys.read(path)  # nothing is added to another kind of file
+        Keys.read(path)  # raises an error if it is another kind of file
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with open(descriptor, "ab") as file:
         file.write(msgspec.json.encode(key) + b"\n")

@@ -1,4 +1,4 @@
-"""Start a service from the options of the command."""
+"""Start a service with the options of the command `preselect serve`."""
 
 from __future__ import annotations
 

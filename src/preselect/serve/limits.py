@@ -118,7 +118,7 @@ class Rates:
 
     def __init__(self, rate: float, now: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._now = rate, now
-        self._left: dict[str, tuple[float, float]] = {}  # by key: what was left, and when
+        self._left: dict[str, tuple[float, float]] = {}  # for each key: how many tokens were left, and when
 
     def take(self, key: str) -> None:
         """Take a token from the bucket of a key; raise a RequestError if it is empty.

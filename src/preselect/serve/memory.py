@@ -116,7 +116,7 @@ class MemoryEngine:
         kept.note(ArmRetired(arm))
 
     def decide(self, name: str, new: NewDecision) -> tuple[schemas.Decision, bool]:
-        """Choose."""
+        """Choose arms."""
         kept, now = self._find(name), time.time()
         earlier = kept.requests.get(new.request_id) if new.request_id is not None else None
         if earlier is not None:
@@ -124,7 +124,7 @@ class MemoryEngine:
             answers.require_same_request(past.decided, new)
             return answers.describe_decision(name, past, kept.preselector if new.explain else None), False
         if kept.waiting >= self._limits.waiting:
-            raise OverloadedError(f"{kept.waiting} decisions of {name} wait for their outcomes; tell some first")
+            raise OverloadedError(f"{kept.waiting} decisions of {name} wait for their outcomes; report some first")
         key = answers.make_id()
         decision, decided = answers.choose(
             kept.preselector, new, key, now, kept.new.expires_s or self._limits.expires_s

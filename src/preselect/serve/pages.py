@@ -41,7 +41,7 @@ def make_pages(
     async def tell_readiness(_: Request) -> Response:
         if await backend.is_ready():
             return JSONResponse({"status": "ready"})
-        return _refuse(OverloadedError("the service is not ready: it replays, or the storage cannot be written"))
+        return _refuse(OverloadedError("the service is not ready: it is replaying, or cannot write to its storage"))
 
     async def write_figures(_: Request) -> Response:
         return Response(metrics.write(), media_type=_FIGURES)

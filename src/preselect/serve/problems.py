@@ -46,7 +46,7 @@ def describe_error(error: Exception, body: Any = None) -> tuple[Problem, dict[st
     Of an unexpected error it says only that there was one; the log has the details.
     """
     status = find_status(error)
-    detail = str(error) if status != 500 else "the service made a mistake; its log says which"
+    detail = str(error) if status != 500 else "the service failed unexpectedly; see its log"
     headers = dict(error.headers) if isinstance(error, RequestError) else {}
     if status == 503:
         headers.setdefault("Retry-After", _RETRY_AFTER)

@@ -17,8 +17,8 @@ from preselect.serve.schemas import ArmTerms, Description
 from preselect.serve.shared_engine import SharedEngine
 from preselect.serve.writer import Writer
 
-_ATTEMPTS = 3  # at a step that another process was faster with
-_PATIENCE = 10.0  # seconds to wait until the leader has numbered a proposal
+_ATTEMPTS = 3  # how often to try a step if other processes are faster
+_PATIENCE = 10.0  # seconds to wait for the leader to accept or refuse a proposal
 _PAUSE = 0.02  # seconds between two checks
 _LISTEN = 1.0  # seconds
 
@@ -75,7 +75,7 @@ class Replica(Writer):
             key, is_new = await propose()
             if key is None or await self._wait_for(name, key):
                 return bool(is_new)
-        raise ConflictError(f"others change {name} at the same time; look at it again, and try again")
+        raise ConflictError(f"others are changing {name} at the same time; read it again, then retry")
 
     async def _wait_for(self, name: str, key: str) -> bool:
         limit = time.monotonic() + _PATIENCE
@@ -84,10 +84,10 @@ class Replica(Writer):
             if fate is not None:
                 return bool(fate)
             await asyncio.sleep(_PAUSE)
-        raise OverloadedError("no process has accepted this yet; it may still happen, and you may repeat it")
+        raise OverloadedError("the change has not been accepted yet, but may still be; it is safe to repeat it")
 
     def _wake(self) -> None:
-        """Let the thread look for news; called in the event loop."""
+        """Make the thread look for new events; called in the event loop."""
         if not self._is_woken:
             self._is_woken = True
             future = self._loop.create_future()
@@ -125,13 +125,13 @@ class Replica(Writer):
                 again = self._shared.commit()
                 if not again:
                     break
-        except Exception as error:  # perhaps some of it has happened; repeating it will tell
+        except Exception as error:  # some steps may have happened; callers find out by repeating them
             self._fail(error)
             return [error] * len(steps)
         finally:
             self._shared.finish()
         for place in again:
-            results[place] = OverloadedError("others do the same at the same time; try again in a moment")
+            results[place] = OverloadedError("other processes did the same at the same time; try again in a moment")
         self._is_working = not any(isinstance(result, JournalError) for result in results)
         if steps or expired:
             self._metrics.count_commit(len(steps), expired)

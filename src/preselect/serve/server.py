@@ -19,7 +19,7 @@ from preselect.serve.schemas import PROBLEM, Problem
 _TICKS = 10  # uvicorn's ticks per second
 _SWEEP = 5 * _TICKS
 _MOST_FILES = 1 << 20
-_GRACE = 30  # seconds to finish what was accepted
+_GRACE = 30  # seconds to answer accepted requests before a stop
 
 
 def run(service: Service, host: str, port: int, *, patience: float, announce: Callable[[str], None]) -> None:
@@ -83,7 +83,7 @@ class _Server(uvicorn.Server):
         for connection in list(self.server_state.connections):
             cycle, unsent = getattr(connection, "cycle", None), connection.transport.get_write_buffer_size()
             if cycle is not None and not (cycle.response_complete or unsent):
-                self._idle.pop(connection, None)  # the service is at work on it
+                self._idle.pop(connection, None)  # the service is answering this request
                 continue
             last, since = self._idle.get(connection, ((cycle, unsent), counter))
             since = since if last == (cycle, unsent) else counter

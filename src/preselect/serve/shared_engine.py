@@ -33,10 +33,10 @@ from preselect.store.journal import Journal
 from preselect.store.record import Record
 from preselect.store.storage import Listener, Row, SharedStorage, open_storage
 
-_EVERY = 1.0  # seconds between two attempts to lead, and between two looks for news that no notification brought
+_EVERY = 1.0  # seconds between two attempts to lead, and between two checks for events without a notification
 _PATIENCE = 3.0  # seconds after which another process takes over from one that hangs
 _MOST_EXPIRED = 1000  # at once
-_REMEMBERED = 20_000  # decisions that are not read again when their outcome arrives
+_REMEMBERED = 20_000  # how many decisions are kept in memory until their outcome arrives
 
 
 class SharedEngine:
@@ -59,7 +59,7 @@ class SharedEngine:
         self._url, self._limits = url, limits
         self._followers: dict[str, Follower] = {}
         self._strangers: set[str] = set()  # journals that the service did not begin
-        self._known: OrderedDict[str, tuple[str, Past]] = OrderedDict()  # by id: decisions, without their endings
+        self._known: OrderedDict[str, tuple[str, Past]] = OrderedDict()  # decisions by id, without their endings
         self._staged: list[tuple[int, Row]] = []
         self._taken: dict[tuple[str | None, bool], int] = {}
         self._step, self._is_again = 0, False
@@ -97,7 +97,7 @@ class SharedEngine:
         for follower in self._followers.values():
             try:
                 expired += self._catch_up_one(follower, is_due)
-            except PreselectError as error:  # the others are tended all the same
+            except PreselectError as error:  # the other preselectors are not affected
                 failures.append(error)
         if failures:
             raise failures[0]
@@ -133,7 +133,7 @@ class SharedEngine:
         follower.leads = self._storage.lead(follower.name, patience=_PATIENCE)
         if follower.leads and not led:
             log(logging.INFO, "this process leads", preselector=follower.name)
-            follower.follow()  # what the one before has written until it lost the lead
+            follower.follow()  # the previous leader may have written until it lost the lead
             follower.forget_due()
 
     def _expire(self, follower: Follower) -> int:
@@ -154,7 +154,7 @@ class SharedEngine:
     # --- steps and their rows -----------------------------------------------------------------------------------------
 
     def begin(self, step: int, is_again: bool) -> None:
-        """Say which step comes next, and whether it is done again."""
+        """Note which step comes next, and whether it is being repeated."""
         self._step, self._is_again = step, is_again
 
     def drop(self, step: int) -> None:
@@ -227,11 +227,11 @@ class SharedEngine:
         follower, found = self._find(name), self._storage.find_submitted([key])
         if key in found and (found[key] or 0) in range(1, follower.journal.last + 1):
             return True
-        self.note_news()  # a caller who proposes something else has to see why
+        self.note_news()  # so that the caller sees the newest state, and why the proposal was refused
         return None if key in found else False
 
     def decide(self, name: str, new: NewDecision) -> tuple[schemas.Decision, bool]:
-        """Choose."""
+        """Choose arms."""
         follower, shown = self._find(name), None
         if new.explain:
             shown = follower.preselector
@@ -242,7 +242,7 @@ class SharedEngine:
                 answers.require_same_request(past.decided, new)
                 return answers.describe_decision(name, past, shown), False
         if follower.counts["waiting"] >= self._limits.waiting:
-            raise OverloadedError(f"too many decisions of {name} wait for their outcomes; tell some first")
+            raise OverloadedError(f"too many decisions of {name} wait for their outcomes; report some first")
         expires = follower.new.expires_s or self._limits.expires_s
         _, decided = answers.choose(follower.preselector, new, answers.make_id(), time.time(), expires)
         past = Past(0, self._stage(follower, decided).at, decided)
@@ -265,7 +265,7 @@ class SharedEngine:
             raise ExpiredError(f"decision {id} has expired, so its outcome came too late")
         if isinstance(past.ending, Told):
             answers.require_same_outcome(past.ending, told)
-            is_own = self._taken.get((id, False)) == self._step  # of this step, before it had to be done again
+            is_own = self._taken.get((id, False)) == self._step  # reported by this step, in an earlier attempt
             self._taken.pop((id, False), None)
             return schemas.Ending(id, answers.find_status(past.ending), is_own)
         self._stage(follower, told)
@@ -297,7 +297,7 @@ class SharedEngine:
         return self._find(name).update(after)
 
     def check(self) -> None:
-        """Ask the server for something that it does only if it can be written."""
+        """Make the server do something that succeeds only if it can be written."""
         self._storage.notify()
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class SharedEngine:
     def _find(self, name: str) -> Follower:
         follower = self._followers.get(name)
         if follower is None and self._storage.about(name) is not None:
-            follower = self._adopt(name)  # it was made through another process
+            follower = self._adopt(name)  # another process has made it
         if follower is None:
             raise NotFoundError(f"there is no preselector {name!r:.100}; make it with PUT /v1/preselectors/NAME")
         return follower

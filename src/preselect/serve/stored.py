@@ -22,7 +22,7 @@ from preselect.serve.log import log
 from preselect.serve.schemas import ArmTerms, NewDecision, NewOutcome, NewPreselector, NumberedOutcome
 from preselect.store import Decided, Expired, Journal, Learner, Record, Storage, Told, batch, read_counts
 
-MADE_FROM = "preselector"  # where the description of a journal has what its preselector was made from
+MADE_FROM = "preselector"  # the key, in a journal's description, of what its preselector was made from
 
 _MOST_EXPIRED = 1000  # in one batch
 _MOST_ROUNDS = 50  # in one update
@@ -57,8 +57,8 @@ class StoredEngine:
         self._storage, self._limits = storage, limits
         self._kept: dict[str, _Kept] = {}
         self._deadlines = Deadlines()
-        self._made: list[tuple[_Kept, str, float]] = []  # decisions of this batch: they count when it is durable
-        self._ended: dict[str, tuple[_Kept, str]] = {}  # by id: the status that a decision gets
+        self._made: list[tuple[_Kept, str, float]] = []  # decisions of this batch, which count once it is durable
+        self._ended: dict[str, tuple[_Kept, str]] = {}  # the new status of decisions, by id
 
     def start(self) -> None:
         """Replay all journals that a service has begun."""
@@ -130,10 +130,10 @@ class StoredEngine:
         learner.remove(arm)
 
     def decide(self, name: str, new: NewDecision) -> tuple[schemas.Decision, bool]:
-        """Choose."""
+        """Choose arms."""
         kept = self._find(name)
         if kept.counts["waiting"] >= self._limits.waiting:
-            raise OverloadedError(f"{self._limits.waiting} decisions of {name} wait for outcomes; tell some first")
+            raise OverloadedError(f"{self._limits.waiting} decisions of {name} wait for outcomes; report some first")
         entry = kept.learner.select(
             new.context,
             new.k,

@@ -13,7 +13,7 @@ from preselect.errors import RequestError
 from preselect.serve.limits import ServiceLimits
 from preselect.serve.metrics import Metrics
 
-_SILENCE = 15.0  # seconds after which a comment says that the connection lives
+_SILENCE = 15.0  # after so many seconds without an update, a comment shows that the connection is alive
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -119,7 +119,7 @@ async def _send_updates(
         with suppress(OSError):
             await send({"type": "http.response.body", "body": b""})
     except TimeoutError:
-        pass  # the connection is closed, as the answer is not finished
+        pass  # the answer stays unfinished, so the server closes the connection
     finally:
         for task in (*ends, *([following] if following else [])):
             task.cancel()

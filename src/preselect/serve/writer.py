@@ -38,7 +38,7 @@ from preselect.serve.schemas import (
 from preselect.store import Record
 
 _MOST_STEPS = 512  # in one commit
-_PAUSE = 0.5  # seconds between two updates of a stream, and between two looks at what has expired
+_PAUSE = 0.5  # seconds between two updates of a stream, and between two checks for expired decisions
 
 _Result = TypeVar("_Result")
 _Step = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]"]
@@ -169,7 +169,7 @@ class Writer:
         return await future
 
     def _settle(self, steps: list[_Step], results: list[Any]) -> None:
-        """Answer, in the event loop."""
+        """Give the waiting requests their results; called in the event loop."""
         self._queued -= len(steps)
         self._batches += 1
         for (_, _, future), result in zip(steps, results, strict=True):
@@ -225,9 +225,9 @@ class Writer:
             with self._engine.batch():
                 results = [_attempt(call, arguments) for call, arguments, _ in steps]
                 expired = self._engine.expire_due()
-        except Exception as error:  # nothing of the batch has happened
+        except Exception as error:  # no step of the batch has happened
             self._metrics.count_failure()
-            if not isinstance(error, PreselectError) and len(steps) > 1:  # one of them: do not punish the others
+            if not isinstance(error, PreselectError) and len(steps) > 1:  # others may succeed on their own
                 return [self._run([step])[0] for step in steps]
             self._is_working = not isinstance(error, JournalError)
             log(

@@ -12,7 +12,7 @@ from preselect.store.events import ArmChanged, ArmJoined, ArmRetired, ContextAdd
 from preselect.store.journal import Journal
 from preselect.store.record import Record
 
-_MOST = 10_000  # decisions that wait, kept in memory; others are read again when their outcome arrives
+_MOST = 10_000  # the most waiting decisions in memory; others are read again when their outcome arrives
 
 _CHOICE = ("chosen", "scores", "widths", "round", "seed", "version", "labels", "included", "propensities", "departures")
 
@@ -79,7 +79,7 @@ class Fold:
 
     def __init__(self, journal: Journal, preselector: Preselector, number: int, digest: bytes) -> None:
         self.journal, self.preselector, self.number, self.digest = journal, preselector, number, digest
-        self.skipped = 0  # choices that were not repeated, because an earlier state had made them
+        self.skipped = 0  # how many choices were not repeated, because they were made with an earlier state
         self._waiting: dict[int, Entry] = {}
         self._numbers: dict[str, int] = {}
 
@@ -214,7 +214,7 @@ def _compare(where: str, then: Decided, now: Decided) -> str | None:
     if then.numbers == now.numbers and all(getattr(then, name) == getattr(now, name) for name in _CHOICE[3:]):
         return None if then.chosen == now.chosen else _say(where, "chosen", then.chosen, now.chosen)
     for name in _CHOICE:
-        if repr(getattr(then, name)) != repr(getattr(now, name)):  # as texts, because NaN is not equal to itself
+        if repr(getattr(then, name)) != repr(getattr(now, name)):  # as texts, because NaN differs from itself
             return _say(where, name, getattr(then, name), getattr(now, name))
     return f"{where}: what was known about the chosen arms differs when replayed"
 

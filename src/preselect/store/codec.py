@@ -38,7 +38,7 @@ _scan = json.JSONDecoder().raw_decode
 _START = re.compile(r'\{"v":2,(?:"chosen":|"kind":"(?P<kind>[a-z-]+)","names":)')  # what is counted comes first
 
 _ALSO = ',"also":'  # follows the names
-_PLAIN = re.compile(_START.pattern + r'\[("[^"\\]*",?)*\]')  # the same with all names, none of which has an escape
+_PLAIN = re.compile(_START.pattern + r'\[("[^"\\]*",?)*\]')  # as _START, with all names, if none contains an escape
 
 _Body = dict[str, Any]
 
@@ -108,7 +108,7 @@ def peek_names(row: Row) -> tuple[str, tuple[Place, ...], tuple[str, ...]] | Non
         return None
 
 
-@lru_cache(65536)  # the same ones again and again
+@lru_cache(65536)  # cached, because they repeat again and again
 def _read_plain(beginning: str) -> tuple[str, tuple[Place, ...], tuple[str, ...]]:
     """Return a kind and names, given the beginning of a row's text up to the end of the names."""
     body = json.loads(beginning + "}")
@@ -320,7 +320,7 @@ def _names(value: Any) -> tuple[str, ...]:
     return _check_names(tuple(value))
 
 
-@lru_cache(4096)  # the same ones again and again
+@lru_cache(4096)  # cached, because they repeat again and again
 def _check_names(found: tuple[Any, ...]) -> tuple[str, ...]:
     if set(map(type, found)) - {str} or len(set(found)) < len(found):
         raise TypeError(f"{found!r:.40} are not distinct names")

@@ -310,7 +310,7 @@ class Learner(RecordedArms):
         difference = compare_beginnings(self.journal.about.genesis, self._fold.preselector, made)
         if difference:
             warnings.warn(
-                f"{self.journal.source} was begun with something else and continues with it: {difference}; "
+                f"{self.journal.source} was begun with other settings, and keeps those: {difference}; "
                 "change arms with add, change and remove, or use another journal",
                 stacklevel=3,
             )

@@ -25,7 +25,7 @@ class Lock:
     def __init__(self, journal: Path) -> None:
         self.path = journal.with_name(journal.name + ".lock")
         self._descriptor = _acquire(self.path, journal)
-        self.acknowledged = _read_count(self._descriptor)  # by a process that did not release it
+        self.acknowledged = _read_count(self._descriptor)  # by a holder that did not release the lock
         self.note(self.acknowledged)
 
     def note(self, acknowledged: int) -> None:
@@ -38,7 +38,7 @@ class Lock:
         """Let other processes write; with `keep`, the file stays as it is."""
         if not keep:
             self.path.unlink(missing_ok=True)
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # explicitly: a child between fork and exec has the descriptor too
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # not only closed: a child before its exec has it, too
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -52,13 +52,13 @@ def _acquire(path: Path, journal: Path) -> int:
     while True:
         try:
             descriptor = open_plain(path, os.O_RDWR | os.O_CREAT)
-        except InputError as error:  # prepared by someone else, to have another file overwritten
+        except InputError as error:  # a link, for instance, by which someone wants another file to be overwritten
             raise JournalError(str(error)) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_same_file(path, descriptor):
                 return descriptor
-            os.close(descriptor)  # the previous holder removed the file meanwhile: try with a new one
+            os.close(descriptor)  # the previous holder has just removed the file: try with a new one
         except BaseException as error:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").partition("\n")[0]
             os.close(descriptor)

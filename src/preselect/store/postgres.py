@@ -19,7 +19,7 @@ from preselect.store.storage import About, Listener, Rejection, Row, Snapshot
 
 _EVENTS = f"SELECT {COLUMNS} FROM preselect.events"
 
-_PAGE = 1000  # rows that are read at once
+_PAGE = 1000  # how many rows to read at once
 
 _SUBMIT = f"""
     INSERT INTO preselect.events ({COLUMNS})
@@ -181,7 +181,7 @@ class PostgresStorage:
         for row in rows:
             place = row.key, row.kind == "decision"
             if place in taken:
-                taken.remove(place)  # a second one of the same submission is rejected
+                taken.remove(place)  # so that a second such row in this submission is rejected
             else:
                 rejections.append(Rejection(row, self._find_existing(row)))
         return rejections
@@ -226,7 +226,7 @@ class PostgresStorage:
 
     def notify(self) -> None:
         """Wake up all listeners."""
-        # never in the transaction of what was written: commits that notify wait for each other
+        # in a transaction of its own, because commits that notify wait for each other
         self._fetch("SELECT pg_notify('preselect', '')")
 
     def listen(self) -> Listener:

@@ -105,7 +105,7 @@ def connect(url: str) -> Connection:
     """Open a connection on which each statement is committed by itself, durably, except in a transaction."""
     name = {"application_name": f"preselect {os.getpid()}"}
     connection = psycopg.connect(**_DEFAULTS | name | _parse(url), autocommit=True)
-    # some servers say "off" for speed; what is acknowledged here must survive them
+    # some servers turn it off for speed, but acknowledged rows must survive a crash
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     )
@@ -119,7 +119,7 @@ def prepare(connection: Connection, source: str, *, write: bool) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('preselect schema', 0))")
             if not _has_begun(connection):
                 connection.execute(_SCHEMA)
-    else:  # a connection for reading that breaks cannot be replaced
+    else:  # readers see one moment, so a broken connection cannot be replaced
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if not _has_begun(connection):
             raise JournalError(f"there is no journal in {source}")

@@ -48,9 +48,7 @@ class Leader:
         self._patience = patience or self._patience
         connection = self._connect()
         if journal in self._journals:
-            connection.execute(
-                "SELECT 1"
-            )  # shows the server that this process is alive, or shows us that the lock is lost
+            connection.execute("SELECT 1")  # tells the server that this process is alive; fails if the lock is lost
             return True
         found = connection.execute(_LEAD, (journal,)).fetchone()
         if found is None:
@@ -107,7 +105,7 @@ class Leader:
 
     def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._journals.clear()  # the locks went with the connection
+            self._journals.clear()  # the locks were lost with the connection
             self._connection = connect(self._url)
             limits = dict.fromkeys(("idle_session_timeout", "idle_in_transaction_session_timeout"), self._patience)
             limits |= {"tcp_keepalives_idle": 1, "tcp_keepalives_interval": 1, "tcp_keepalives_count": 2}

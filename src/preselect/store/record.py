@@ -126,7 +126,7 @@ def make_digest(previous: bytes, row: Sequence[Any]) -> bytes:
     number, at, kind, decision, text = row[1], row[2], row[3], row[4], row[7]
     if type(number) is int and type(at) is float and isfinite(at) and type(text) is str and type(decision) in _PLAIN:
         ended = "null" if decision is None else decision
-        written = f"[{number}, {at!r}, {_quote(kind)}, {ended}, {_quote(text)}]"  # the same, three times as fast
+        written = f"[{number}, {at!r}, {_quote(kind)}, {ended}, {_quote(text)}]"  # the same JSON, three times as fast
     else:
         written = _write([number, at, kind, decision, text])
     return hashlib.sha256(b"".join((previous, written.encode(), row[8] or b""))).digest()

@@ -26,7 +26,7 @@ from preselect.store.restore import restore
 _log = logging.getLogger(__name__)
 
 _FEWEST = 256  # events between two snapshots
-_BYTES = 256  # of a snapshot per event since the last one, so that large snapshots are rare
+_BYTES = 256  # a snapshot may take so many bytes per event since the last one: large ones are rare
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Recovery:
     unfinished : int
         How many decisions have no outcome yet.
     difference : str, optional
-        The first decision that could not be reproduced, and how it differs; on another machine or with another numpy
-        the last bits may. The recorded decision counts.
+        The first decision that could not be reproduced, and how it differs; on another machine, or with another version
+        of numpy, the last bits may differ. The recorded decision counts.
     """
 
     events: int
@@ -247,7 +247,7 @@ class RecordedState:
 
     def _take(self, event: Event, entry: Entry | None = None) -> tuple[Record, InputError | None]:
         """Record an event and apply it; also return why an outcome cannot be learnt from, if that is so."""
-        row = self.journal.encode(event)  # first, because JSON may not be able to hold it
+        row = self.journal.encode(event)  # before it is applied, because JSON may not be able to hold it
         return self._take_row(Record(row, event), entry)
 
     def _take_row(self, record: Record, entry: Entry | None = None) -> tuple[Record, InputError | None]:
@@ -270,7 +270,7 @@ class RecordedState:
     def _rebuild(self, *, repeat: bool = False) -> Recovery:
         found = restore(self.journal, repeat=repeat)
         self._fold, self._kept, self._size = found.fold, found.kept, found.size
-        self._due: list[tuple[float, int]] | None = None  # when decisions expire; filled when first asked for
+        self._due: list[tuple[float, int]] | None = None  # when each decision expires; computed when first needed
         return Recovery(found.events, self.journal.count_unfinished(), found.difference)
 
     def _snapshot_when_due(self) -> None:
@@ -283,7 +283,7 @@ class RecordedState:
         try:
             self.snapshot()
         except JournalError as error:
-            self._kept = self.journal.last  # the next attempt is due when the next snapshot is
+            self._kept = self.journal.last  # the next attempt is made when the next snapshot is due
             _log.warning("no snapshot could be kept: %s", error)
 
 

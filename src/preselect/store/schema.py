@@ -6,7 +6,7 @@ from pathlib import Path
 from preselect.errors import JournalError
 
 VERSION = 2
-_APPLICATION = int.from_bytes(b"PSEL", "big")  # how SQLite files of one program are recognised
+_APPLICATION = int.from_bytes(b"PSEL", "big")  # marks an SQLite file as one of this program
 
 # Events are found by one integer, which is also their order on disk: the journal's id times this, plus the number.
 SPAN = 1 << 40
@@ -40,7 +40,7 @@ _TABLES = (
         digest BLOB,
         UNIQUE (journal, after)
     )""",
-    "CREATE TABLE writer (is_open INTEGER NOT NULL)",  # 1 from opening for writing until closing
+    "CREATE TABLE writer (is_open INTEGER NOT NULL)",  # 1 while a process has the file open for writing
     "INSERT INTO writer VALUES (0)",
 )
 
@@ -90,7 +90,7 @@ _UPGRADE = (
     *(f"DROP TABLE {table}" for table in ("about", "events_1", "snapshots_1")),
 )
 
-# format 1 under the names that the queries use; its number is found directly
+# show the tables of format 1 under the names that queries use
 _VIEWS = (
     "CREATE TEMP VIEW journals AS SELECT 1 AS id, 'main' AS name, "
     + ", ".join(

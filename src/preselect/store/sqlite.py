@@ -26,7 +26,7 @@ _COMPANIONS = ("", "-wal", "-shm", "-journal", ".lock", ".running")  # suffixes 
 
 _SMALLEST = 512  # bytes; SQLite takes a smaller file for an empty database and would overwrite it
 _PATIENCE = 60.0  # seconds to wait for readers, which rarely block
-_YOUNG = 1024  # events, up to which the log is emptied whenever their number has doubled
+_YOUNG = 1024  # with fewer events, the log is emptied whenever their number has doubled
 
 _EVENT = "number, at, kind, decision, key, request, body, numbers, digest"
 _INSERT = f"INSERT INTO events (id, journal, {_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -159,7 +159,7 @@ class SQLiteStorage:
 
     def close(self) -> None:
         with self._explain():
-            for cursor in list(self._cursors):  # an iterator that was not finished would keep files open
+            for cursor in list(self._cursors):  # an unfinished iterator would keep files open
                 cursor.close()
             self._resources.close()
 
@@ -181,7 +181,7 @@ class SQLiteStorage:
             if version == schema.VERSION:
                 self._check_total()
                 self._warn(is_lost)
-            # only now is anything written; always, otherwise SQLite would open a read-only file without an error
+            # the first write: without it SQLite would open a read-only file without an error
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             with _transaction(self._connection) as connection:
@@ -277,7 +277,7 @@ class SQLiteStorage:
         with self._explain():
             cursor = self._connection.execute(query, values)
             self._cursors.add(cursor)
-            yield from iter(cursor.fetchone, None)  # an iterator of its own: `yield from` would close a cursor again
+            yield from iter(cursor.fetchone, None)  # not `yield from cursor`, which would close a cursor twice
 
     def _fetch_one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         with self._explain():
@@ -336,7 +336,7 @@ def _lacks_log(path: Path) -> bool:
 
 def _freeze(path: Path, resources: ExitStack) -> sqlite3.Connection:
     """Open a connection that sees no later changes; without write permission the file is taken as immutable."""
-    # mode=ro leaves files behind that were not there; mode=rw would empty the log of a writer that was killed
+    # mode=ro may leave new files behind; mode=rw would empty the log of a writer that was killed
     mode = "mode=rw" if _lacks_log(path) else "mode=ro"
     with ExitStack() as attempt:
         connection = attempt.enter_context(_connect(path, mode))

@@ -108,7 +108,7 @@ class Storage(Protocol):
     Iterators read rows as they go, so finish or close them before closing the storage.
     """
 
-    source: str  # for messages: the path, or the URL without its password
+    source: str  # what messages call it: the path, or the URL without its password
 
     def journals(self) -> list[str]:
         """Return the names of all journals, in alphabetical order."""
@@ -254,7 +254,7 @@ def open_storage(url: str | os.PathLike[str], *, write: bool = False) -> Storage
         return _open_postgres(str(url), write)
     if separator and scheme != "sqlite":
         raise InputError(f"{url!r:.80} is not a storage; use a path, sqlite:///path or postgresql://...")
-    from preselect.store.sqlite import SQLiteStorage  # here, because engines import this module
+    from preselect.store.sqlite import SQLiteStorage  # not at the top, because engines import this module
 
     return SQLiteStorage(rest.removeprefix("/") if separator else url, write=write)
 

@@ -76,7 +76,7 @@ class AslibPlan(Plan):
     charge : bool, default True
         Whether the time to compute an instance's features is added to the time of its race, and taken from its limit.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 1
         Repetitions that are computed and written together.
 

@@ -52,7 +52,7 @@ class ChoicesPlan(Plan):
     with_identity : bool, default True
         Whether every arm has weights of its own, besides those of its features.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 1
         Repetitions that are computed and written together.
     """

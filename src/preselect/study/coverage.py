@@ -26,7 +26,7 @@ from preselect.policies import CPPL, Newton, Policy, registry
 from preselect.study.plan import Measure, Setting, SettingData
 from preselect.study.synthetic import SyntheticPlan, SyntheticSetting
 
-VARIATIONS_WITH_THETA = ("paper", "signed", "fixed-arms")  # those in which θ* stays as it is, and is the truth
+VARIATIONS_WITH_THETA = ("paper", "signed", "fixed-arms")  # θ* stays the same, and gives the utilities
 
 _MEASURES = {
     "missed": Measure(
@@ -72,7 +72,7 @@ class CoveragePlan(SyntheticPlan):
     variation : {"paper", "signed", "fixed-arms"}, default "paper"
         How rounds are made.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 5
         Repetitions that are computed and written together.
     """

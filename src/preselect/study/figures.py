@@ -50,9 +50,9 @@ _STYLES: dict[str, tuple[str, Any]] = {
 _SPARE_STYLES = [(PURPLE, "-"), (SKY_BLUE, "--"), (BLACK, "-."), (_WINE, ":"), (BLUE, ":")]
 _BASELINE_STYLES = [(GREY, (0, (1, 1))), (GREY, (0, (3, 1, 1, 1))), (GREY, (0, (6, 2)))]
 _MAX_NAME = 60
-_CHARACTERS = 13  # of a legend that fit into an inch
+_CHARACTERS = 13  # how many characters of a legend fit into an inch
 
-_Curve = list[tuple[float, float]]  # CPU time of after-races, and the ratio, for each budget
+_Curve = list[tuple[float, float]]  # for each budget: CPU time of after-races, and the ratio
 
 
 def write_figures(results: Results) -> list[Path]:
@@ -136,7 +136,7 @@ def _finish(figure: Any, results: Results, measure: str) -> None:
     handles = {
         label: handle for panel in figure.axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
     }
-    longest = max(map(len, handles), default=0) + 6  # characters, with the line before the name
+    longest = max(map(len, handles), default=0) + 6  # in characters, with room for the line before the name
     columns = max(1, min(5, int(figure.get_figwidth() * _CHARACTERS / longest)))
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False)
     plan, repetitions = results.plan, max(map(len, results.load(measure).values()), default=0)

@@ -58,7 +58,7 @@ class OwnPlan(Plan):
     criteria : tuple of (name, title, meaning, label), optional
         The measures by which policies are judged; by default those of the environments, which have to be the same.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 1
         Repetitions that are computed and written together.
     """

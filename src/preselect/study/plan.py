@@ -31,11 +31,11 @@ from preselect.policies import registry
 
 _MANIFEST = "manifest.json"
 _FORMAT = "preselect-study"
-_OTHERS = ("sources", "command", "version", "software", "machine")  # plain values, written as they are
+_OTHERS = ("sources", "command", "version", "software", "machine")  # fields of the manifest that are plain values
 MAX_REPETITIONS = 1_000_000
-_EXTENSIBLE = ("settings", "policies", "repetitions")  # a study in a folder may grow by these
+_EXTENSIBLE = ("settings", "policies", "repetitions")  # the parameters by which a study in a folder may be extended
 
-Setting: TypeAlias = Any  # a NamedTuple of plain values, k among them; the rest depends on the study
+Setting: TypeAlias = Any  # a NamedTuple of plain values; k is one of them, the others depend on the study
 
 
 class Measure(NamedTuple):
@@ -89,7 +89,7 @@ class Plan(ABC):
     repetitions : int
         Repetitions of each policy in each setting, from 1 to 1,000,000.
     seed : int
-        Determines everything random; 0 or more.
+        Seed of all random numbers; 0 or more.
     block : int
         Repetitions that are computed and written together, at least 1.
     """
@@ -99,7 +99,7 @@ class Plan(ABC):
     heading: ClassVar[str]  # of a column of settings
     setting_type: ClassVar[type[Any]]
     shares_scale: ClassVar[bool] = True  # whether the numbers in the panels of one row of a figure are comparable
-    quotients: ClassVar[dict[str, tuple[str, str]]] = {}  # by name: two arrays of blocks, the sums of which are divided
+    quotients: ClassVar[dict[str, tuple[str, str]]] = {}  # for each name: two arrays of blocks, whose sums are divided
 
     settings: tuple[Setting, ...]
     policies: tuple[str, ...]
@@ -273,8 +273,8 @@ class Manifest:
 
     plan: Plan
     data: dict[Setting, SettingData]
-    sources: dict[str, str] = field(default_factory=dict)  # digests of the user's own files, by what is in them
-    command: str = ""  # computes the study again; empty if it was not started by a command
+    sources: dict[str, str] = field(default_factory=dict)  # digests of the user's files, by policy or source
+    command: str = ""  # the command that computes the study again; empty if no command started it
     version: str = preselect.__version__
     software: dict[str, str] = field(default_factory=_find_software)
     machine: dict[str, Any] = field(default_factory=_find_machine)
@@ -350,7 +350,7 @@ def _read_content(path: Path) -> dict[str, Any]:
     ours = isinstance(content, dict) and content.get("format") == _FORMAT
     if not ours or not isinstance(content.get("parameters"), dict):
         raise ResultsError(f"{path} is not the manifest of a study")
-    if "scenarios" in content["parameters"]:  # what settings were called at first
+    if "scenarios" in content["parameters"]:  # early manifests call settings scenarios
         content["parameters"]["settings"] = content["parameters"].pop("scenarios")
     return content
 

@@ -28,7 +28,7 @@ from preselect.study.tables import write_tables
 _ROUNDS_AT_A_TIME = 256
 
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
-_Job: TypeAlias = tuple[Task, int, dict[str, Any]]  # a task, the rounds of a repetition, classes of a notebook
+_Job: TypeAlias = tuple[Task, int, dict[str, Any]]  # a task, rounds of a repetition, classes that a notebook defines
 _Block: TypeAlias = tuple[Task, _Arrays]
 
 

@@ -12,7 +12,7 @@ from preselect.errors import InputError
 from preselect.study.plan import Plan, SettingData, write_list
 from preselect.study.synthetic import REGRETS
 
-PAPERS_LAMBDA = 10.0  # for tables that do not come with the library
+PAPERS_LAMBDA = 10.0  # the default for tables that do not come with the library
 
 
 class SapsSetting(NamedTuple):
@@ -49,7 +49,7 @@ class SapsPlan(Plan):
     scale : float, default 100.0
         λ of the utilities, per second. The paper has 10; runs of the shipped table end after 0.1 s.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 5
         Repetitions that are computed and written together.
 

@@ -1,4 +1,4 @@
-"""Summarise sums at the horizon over repetitions, and compare policies repetition by repetition."""
+"""Summarise the final sums of all repetitions, and compare policies repetition by repetition."""
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
@@ -11,9 +11,9 @@ from preselect.context import Floats
 
 _Key = TypeVar("_Key", bound=Hashable)
 _RESAMPLES = 99_999
-_CHUNK = 100_000  # numbers that are handled at a time
+_CHUNK = 100_000  # how many numbers are handled at a time
 _ROUNDING = 1e-12  # differences that are equal up to this share of the largest count as equal
-_USEFUL = 0.05  # where no p-value can be as small as this, none is given
+_USEFUL = 0.05  # if no p-value can be as small as this, none is given
 
 
 @dataclass(frozen=True)

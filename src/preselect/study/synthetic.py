@@ -78,7 +78,7 @@ class SyntheticPlan(Plan):
     variation : str, default "paper"
         How rounds are made; a key of `preselect.environments.VARIATIONS`.
     seed : int, default 0
-        Determines everything random.
+        Seed of all random numbers.
     block : int, default 5
         Repetitions that are computed and written together.
 

@@ -40,11 +40,11 @@ def add_common_options(folder: str, policies: Sequence[str], repetitions: int) -
         click.option("--out", type=click.Path(path_type=Path), default=Path(folder), show_default=True,
                      help="Folder for results. An unfinished study in the folder is resumed; a finished one is extended."),
         click.option("--policies", multiple=True, metavar="NAMES",
-                     help=f"Comma-separated. Known are {known}, also with parameters as in 'cppl(omega=0.5)'; your own "
-                     f"is module:Class. The first is compared with the others.  [default: {','.join(policies)}]"),
+                     help=f"Policies, separated by commas: {known}; also with parameters as in 'cppl(omega=0.5)', and your "
+                     f"own as module:Class. The first is compared with the others.  [default: {','.join(policies)}]"),
         click.option("--reps", type=click.IntRange(1, MAX_REPETITIONS), default=repetitions, show_default=True,
                      help="Repetitions; run again with more to add them to the folder."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Determines everything random."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random numbers."),
         click.option("--workers", type=int, default=-1,
                      help="Processes; results do not depend on their number.  [default: one per core]"),
         click.option("--cluster", metavar="ADDRESS",

@@ -19,7 +19,7 @@ _DEFAULT = CoveragePlan()
     "scenarios",
     multiple=True,
     metavar="N,D,K",
-    help="Arms, features, choices; may be given several times.  [default: 20,5,3 and 20,10,5]",
+    help="Numbers of arms, features and choices; may be given several times.  [default: 20,5,3 and 20,10,5]",
 )
 @click.option(
     "--feedback",

@@ -18,7 +18,8 @@ _DEFAULT = SyntheticPlan()
     "scenarios",
     multiple=True,
     metavar="N,D,K",
-    help="Arms, features, choices; may be given several times.  [default: n 20, 50, 100 × (d, k) (5, 3), (10, 5), (20, 10)]",
+    help="Numbers of arms, features and choices; may be given several times.  "
+    "[default: n = 20, 50, 100, each with (d, k) = (5, 3), (10, 5), (20, 10)]",
 )
 @click.option(
     "--feedback",

@@ -91,7 +91,7 @@ def read_lines(path: Path) -> list[str]:
 def _split_values(line: str) -> list[str | None] | None:
     r"""The values between commas, without their quotes; None for a missing value.
 
-    None instead of all if quotes are wrong.
+    Returns None if a quote is missing or misplaced.
 
     >>> _split_values(r"a, 'b, c' ,?, 'it\'s'")
     ['a', 'b, c', None, "it's"]

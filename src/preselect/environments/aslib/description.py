@@ -8,8 +8,8 @@ from typing import Any
 from preselect.environments.aslib import arff
 from preselect.errors import InputError, PreselectError
 
-_MAX_CHARACTERS = 4_000_000  # the longest published description has one million
-_MAX_VALUES = 1_000_000  # after aliases are replaced by what they stand for
+_MAX_CHARACTERS = 4_000_000  # the longest published description has one million characters
+_MAX_VALUES = 1_000_000  # counted after aliases have been replaced by their values
 
 _NULL = re.compile(r"(?:~|null|Null|NULL|)\Z")
 _BARE_QUESTION_MARK = re.compile(r"(?<=[:-])(\s++)\?(?=\s*+(?:#|$))")

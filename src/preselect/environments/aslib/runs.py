@@ -18,7 +18,7 @@ _Booleans = NDArray[np.bool_]
 
 _KEYS = ("instance_id", "repetition", "algorithm", "runstatus")
 _TRUE = ("true", "yes", "on", "1")
-_MAX_CUTOFF = 1e7  # seconds; a larger number is in milliseconds
+_MAX_CUTOFF = 1e7  # seconds; a larger cutoff must be in milliseconds
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Runs:
     cutoff: float  # in seconds; 1 for losses
     quality: bool
     maximise: bool
-    unit: float  # of the times in the scenario's files, in seconds
+    unit: float  # the unit of the times in the scenario's files, in seconds
 
 
 def read_runs(folder: Path, description: dict[str, Any], first: str | None, milliseconds: bool | None) -> _Runs:

@@ -227,7 +227,7 @@ class _InstanceFeatures(NamedTuple):
 
     values: Floats
     names: list[str]
-    costs: Floats  # of all steps together, in the unit of the file; 0 where unknown
+    costs: Floats  # costs of all steps together, in the unit of the file; 0 where unknown
 
 
 def _read_instance_features(

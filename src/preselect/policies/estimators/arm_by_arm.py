@@ -21,7 +21,7 @@ class ArmByArm(Gaussian):
     def __init__(self, d: int) -> None:
         super().__init__(d, mean=0.0, precision=1.0)
         self.discount = 1.0
-        self.pace = np.zeros(5)  # how many races had a known time, and what they cost; as in BlockNewton
+        self.pace = np.zeros(5)  # number and cost of races whose time is known; as in BlockNewton
 
     def look(self, rows: Floats, ids: Integers) -> tuple[Floats, Floats]:  # noqa: ARG002
         """Return the utilities of these arms and their variances."""

@@ -21,7 +21,7 @@ from preselect.policies.estimators.online_newton import OnlineNewton
 from preselect.policies.persistence import make_block
 from preselect.scaling import Change
 
-_SLOTS_AT_A_TIME = 4096  # in a change of scaling, to limit its memory
+_SLOTS_AT_A_TIME = 4096  # how many slots to convert to a new scaling together; limits memory
 
 
 class BlockNewton(Estimator):
@@ -50,7 +50,7 @@ class BlockNewton(Estimator):
         self.P = Blocks(make_block(self.shared, self.shared), make_block(slots, self.size * (self.size + 1) // 2))
         np.fill_diagonal(self.P.shared, 1.0 / self.precision)
         self.P.own[:] = self._prior_block()
-        self.touched = np.zeros(slots, dtype=np.bool_)  # slots that are not as they were at the beginning
+        self.touched = np.zeros(slots, dtype=np.bool_)  # slots about which something was learnt
         self.pace = np.zeros(5)  # sums over the races whose time is known: see race_times.watch
 
     def _prior_block(self) -> Floats:
@@ -223,7 +223,7 @@ class _Focus(OnlineNewton):
         return status
 
     def _maximise(self, outcomes: History, base: Floats, tolerance: float) -> int:
-        base[1:] = np.linalg.inv(self.P)  # A, which steps do not need
+        base[1:] = np.linalg.inv(self.P)  # A, which steps do not use
         return super()._maximise(outcomes, base, tolerance)
 
     def refresh(self) -> None:

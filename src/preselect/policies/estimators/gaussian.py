@@ -15,7 +15,7 @@ from preselect.policies.estimators.estimator import Estimator, spread
 from preselect.scaling import Change
 
 _LEAST_PRECISION = 1e-300
-_JITTER = 1e-12  # as a share of a variance: far more than rounding, far less than matters
+_JITTER = 1e-12  # share of a variance to add to it: far more than rounding, too little to matter
 
 
 class Gaussian(Estimator):

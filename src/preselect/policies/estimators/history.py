@@ -11,11 +11,11 @@ from preselect.context import Floats, Integers
 from preselect.kernels import likelihood
 from preselect.scaling import Change
 
-# rows, offsets, sizes, lengths, ties, how many
+# rows, offsets, sizes, lengths, ties, number of outcomes
 _Outcomes: TypeAlias = tuple[Floats, Floats, Integers, Integers, Integers | None, int]
 
 NO_OFFSETS = np.empty(0)  # nothing is added to utilities
-NO_OFFSETS.setflags(write=False)  # as those of races are: kernels are compiled for one kind of array
+NO_OFFSETS.setflags(write=False)  # like the offsets of races: kernels are compiled for one kind of array
 
 
 class History:
@@ -26,8 +26,8 @@ class History:
     """
 
     def __init__(self, d: int) -> None:
-        self.outcomes, self.length = 0, 0  # how many, and how many rows they have
-        self._waiting: list[tuple[Floats, Integers, Floats]] = []  # the latest, not in the arrays yet
+        self.outcomes, self.length = 0, 0  # the numbers of outcomes and of their rows
+        self._waiting: list[tuple[Floats, Integers, Floats]] = []  # the latest outcomes, not in the arrays yet
         self._rows, self._offsets = np.empty((0, d)), np.empty(0)
         self._sizes, self._lengths = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self._ties = np.empty(0, dtype=np.int64)
@@ -106,7 +106,7 @@ class History:
             expected = np.dtype(np.int64 if name in ("sizes", "lengths") else np.float64)
             if array.ndim != ndim or array.dtype != expected:
                 raise ValueError(f"{name} has {array.ndim} axes of {array.dtype}, expected {ndim} of {expected}")
-        # one by one first: a sum of sizes may be right although some are not
+        # checked one by one, because the sum of sizes may be right although some are not
         if sizes.shape != lengths.shape or not np.all((lengths >= 1) & (lengths <= sizes) & (sizes <= len(rows))):
             raise ValueError("lengths has to say for each outcome how many of its rows were ranked")
         if rows.shape[1] != self._rows.shape[1] or sum(sizes.tolist()) != len(rows):

@@ -19,14 +19,14 @@ from preselect.policies.estimators.history import NO_OFFSETS, History
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
-_MOST_FEATURES = 256  # with more, no outcomes are kept: a fit would cost more than all steps between two of them
+_MOST_FEATURES = 256  # with more, no outcomes are kept: a fit would cost more than all steps between two fits
 _MOST_OUTCOMES = 256  # how many outcomes are kept
-_MOST_NUMBERS = 1_000_000  # how many rows these outcomes may have together
+_MOST_NUMBERS = 1_000_000  # how many numbers the rows of these outcomes may hold together
 _LEAST_INTERVAL = 4  # outcomes between fits
-_SQUARE = 64  # with many features there are d^2 / 64 of them, because a fit costs O(d^3)
-_GROWTH = 3  # and never less than a third of the outcomes so far
-_TOLERANCE, _MOST_STEPS = 0.1, 50  # the last step of a fit, in standard deviations, and a limit to their number
-_FINE = 1e-6  # the same where nothing was learnt, and so nothing may change if it is done twice
+_SQUARE = 64  # with many features d^2 / 64 outcomes between fits, because a fit costs O(d^3)
+_GROWTH = 3  # never fewer outcomes between fits than a third of all so far
+_TOLERANCE, _MOST_STEPS = 0.1, 50  # a fit ends with a step below this, in standard deviations, or after so many
+_FINE = 1e-6  # _TOLERANCE of a fit without a new outcome, which must change nothing if repeated
 
 
 class OnlineNewton(Gaussian):

@@ -16,7 +16,7 @@ from preselect.policies.estimators.history import History
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
-_TOLERANCE, _MOST_STEPS = 1e-5, 50  # the last step, in standard deviations, and a limit to their number
+_TOLERANCE, _MOST_STEPS = 1e-5, 50  # a fit ends with a step below this, in standard deviations, or after so many
 
 
 class WholeHistory(Gaussian):

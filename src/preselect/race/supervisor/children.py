@@ -38,7 +38,7 @@ class Gate:
 
     def wait(self) -> bool:
         """Wait in a racer's process until the gate opens; return False if the supervisor has died."""
-        os.close(self.gate_out)  # otherwise the pipe would not end when the supervisor dies
+        os.close(self.gate_out)  # while it is open, the pipe does not end when the supervisor dies
         os.write(self.arrivals_out, b".")
         return bool(os.read(self.gate_in, 1))
 
@@ -217,7 +217,7 @@ class Children:
     # ownership
 
     def find_by_owner(self) -> dict[int | None, dict[int, Process]]:
-        """Find the living processes of each racer and of the verifier, and those, None, of which it is not known."""
+        """Find the living processes of each racer and of the verifier, and, under None, those of unknown racers."""
         found: dict[int | None, dict[int, Process]] = {owner: {} for owner in (*self.numbers, None)}
         owners: dict[int, int | None] = {}
         for pid, process in find_descendants().items():
@@ -226,7 +226,7 @@ class Children:
         return found
 
     def _find_owner(self, pid: int, process: Process, owner_of_parent: int | None) -> int | None:
-        """Find the racer of a process: as known before, or by session, by parent, by label."""
+        """Find the racer of a process: from an earlier scan, by session, by parent or by label."""
         owner = self._get_known_owner(pid, process)
         if owner is None:
             owner = self.launcher.labels.read_number(pid) if owner_of_parent is None else owner_of_parent

@@ -24,7 +24,7 @@ class Output:
 
     @classmethod
     def create(cls, folder: str) -> Self:
-        """Create an empty one on the disk of a folder."""
+        """Create an empty output file on the disk that holds a folder."""
         writing, path = _create(folder)
         try:
             reading = os.open(f"/proc/self/fd/{writing}", os.O_RDONLY)
@@ -54,7 +54,7 @@ class Output:
         self.writing = -1
 
     def close(self) -> None:
-        """Close it; when the program has ended as well, the file is gone."""
+        """Close the file; it is gone once the program has ended, too."""
         if self.writing >= 0:
             self.close_writing()
         os.close(self.reading)
@@ -64,7 +64,7 @@ class Copy:
     """A copy of what a program has printed, with a name under which other programs can read it."""
 
     def __init__(self, output: Output, folder: str) -> None:
-        os.makedirs(folder, 0o700, exist_ok=True)  # a racer may have removed it
+        os.makedirs(folder, 0o700, exist_ok=True)  # a racer may have removed the folder
         self.file, self.path = _create(folder, ".out")
         try:
             place, end = 0, output.size

@@ -12,11 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERIFIER = -1  # stands for the verifier where a racer's number is expected
+VERIFIER = -1  # the number of the verifier among those of racers
 
 _MARK = "PRESELECT_RACE"  # environment variable of racers: the race's token, a dot, the racer's number
 _FILE_LOCKS = 10  # RLIMIT_LOCKS of Linux, for which Python has no name
-_NUMBERS = 2**20  # more than there are racers; the last one is the verifier's, which no racer can raise its own to
+_NUMBERS = 2**20  # more than there are racers; the verifier's is the largest, to which no racer can raise its own
 
 
 class Labels:

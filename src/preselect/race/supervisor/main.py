@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-_IGNORED_SIGNALS = (  # by the supervisor, not by racers
+_IGNORED_SIGNALS = (  # ignored by the supervisor, not by racers
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXFSZ
 )  # fmt: skip
 
@@ -39,7 +39,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # outputs are copied, and may be as large
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # so that it can copy outputs, which may be as large
     try:
         specification = _read_specification()
         connection = Connection(specification["key"])
@@ -66,14 +66,14 @@ def _read_specification() -> dict[str, Any]:
     while b"\n" not in data:
         data += read_input()
     if not data.endswith(b"\n") or data.count(b"\n") > 1:
-        raise ClientGoneError  # before it has received an event, the client sends only that it stops
+        raise ClientGoneError  # so early, the only message that the client sends is to stop
     found: dict[str, Any] = from_line(data)
     return found
 
 
 def _supervise(specification: dict[str, Any], connection: Connection) -> None:
     """Race at the requested level, or by default at the best one available."""
-    # the client's pidfd: a child that the client forked could hold standard input open after the client has died
+    # a pidfd, because a child of the client could hold standard input open after the client has died
     specification["client"] = os.pidfd_open(os.getppid())
     level = specification["level"]
     if level != SUBREAPER:

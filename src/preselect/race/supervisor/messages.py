@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-EVENTS, ORDERS = b"events", b"orders"  # what the supervisor sends, and what the client sends
+EVENTS, ORDERS = b"events", b"orders"  # the two directions: what the supervisor sends, and what the client sends
 
 _LONGEST = 2**24  # bytes of a line
 

@@ -76,7 +76,7 @@ def kill_labelled(labels: Labels, seconds: float) -> None:
     while found := [pid for pid in list_pids() if labels.is_on(pid)]:
         for pid in found:
             _kill_if_labelled(pid, labels)
-        if time.monotonic() > limit:  # only now: on a busy machine, looking alone may take that long
+        if time.monotonic() > limit:  # checked after the first look, which may take that long on a busy machine
             return
         time.sleep(0.001)
 
@@ -87,7 +87,7 @@ def _kill_if_labelled(pid: int, labels: Labels) -> None:
     except ProcessLookupError:
         return
     try:
-        if labels.is_on(pid):  # again: from now on the pid cannot pass to another process unnoticed
+        if labels.is_on(pid):  # checked again: with a pidfd, the pid cannot pass to another process unnoticed
             signal.pidfd_send_signal(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return

@@ -71,7 +71,7 @@ class Race:
         self.limits = Limits(**specification["limits"])
         self.order: list[int] = specification["order"]
         self.client_checks: bool = specification["client_checks"]
-        self.to_end: bool = specification["to_end"]  # whether an answer does not end the race
+        self.to_end: bool = specification["to_end"]  # whether the race goes on after an answer
         self.folder: str = specification["folder"]
         self.runs = _make_runs(specification)
         self.launcher = Launcher(self.limits.output, Labels(specification["token"]))
@@ -81,13 +81,13 @@ class Race:
         self.poll.register(self.client, select.POLLIN)
         self.children = Children(self.launcher, self.poll, self._on_exit, len(self.runs))
         self.verifying: _Run | None = None
-        self.verifier_error: str | None = None  # what the supervisor has killed it for
+        self.verifier_error: str | None = None  # why the supervisor killed the verifier
         self.copy: Copy | None = None  # what it reads
         self.verdict: Output | None = None  # what it prints
         self.winner: _Run | None = None
         self.tie = False
-        self.infrastructure: str | None = None  # what went wrong for one racer that is not its own fault
-        self.failure: str | None = None  # the same for the whole race
+        self.infrastructure: str | None = None  # what failed for one racer without being its fault
+        self.failure: str | None = None  # what failed for the whole race
         self.start_time = self.deadline = self.next_sample = 0.0
 
     def run(self) -> None:
@@ -115,7 +115,7 @@ class Race:
     # start
 
     def _start(self) -> None:
-        hide()  # otherwise racers could write to this process's pipes, and read the key to sign what they write
+        hide()  # keeps racers from writing to this process's pipes and from reading the key that signs messages
         gate = Gate()
         for number in self.order:
             self._launch(self.runs[number], gate)

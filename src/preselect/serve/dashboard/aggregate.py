@@ -17,10 +17,10 @@ from preselect.store.events import VOID, ArmRetired, Decided, Expired, Told
 from preselect.store.rounds import Round, list_leaders, read_names
 
 _MOST_RECENT = 20  # rounds that a page shows
-_MOST_WAITING = 10_000  # decisions that wait, of which the details are kept until their outcome
-_ALL_COMPARED = 2_000  # decisions whose predictions are all compared; of the later ones, one in _COMPARED_EVERY
+_MOST_WAITING = 10_000  # the most waiting decisions whose details are kept until their outcome
+_ALL_COMPARED = 2_000  # the first so many predictions are all compared; later ones, one in _COMPARED_EVERY
 _COMPARED_EVERY = 200
-_SPREAD_EVERY = 10  # of the later decisions: the spread of the last 1000 sets changes slowly
+_SPREAD_EVERY = 10  # of later decisions: one in so many shows the spread, which changes slowly
 
 _Kept = TypeVar("_Kept")
 
@@ -112,7 +112,7 @@ class Aggregate:
             self.wins.pop(record.event.name, None)
 
     def _decide(self, record: Record) -> None:
-        """Count a decision; of most of them, only the names of the arms are read."""
+        """Count a decision; usually only the names of its arms are read."""
         chosen = cast(tuple[str, ...], read_names(record)[1])  # ties are in outcomes only
         made = self.counts["decided"] = self.counts["decided"] + 1
         is_compared = made <= _ALL_COMPARED or made % _COMPARED_EVERY == 0

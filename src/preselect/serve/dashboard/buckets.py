@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _MOST_BUCKETS = 600
-_MOST_ARMS = 24  # of which a bucket that is over keeps the counts; the others are counted together
-_POINTS = 150  # of a curve that needs many rounds for each point
+_MOST_ARMS = 24  # for so many arms a closed bucket keeps separate counts; all others are added up
+_POINTS = 150  # points of a curve that needs many rounds for each point
 
 
 @dataclass(slots=True)
 class _Range:
-    """The least, the greatest and the last of some values.
+    """The smallest, the largest and the last of some values.
 
     Parameters
     ----------

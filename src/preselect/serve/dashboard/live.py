@@ -17,8 +17,8 @@ from preselect.serve.dashboard.views import Belief
 from preselect.serve.dashboard.watch import Watch, Watches
 
 _PAUSE = 1.0  # seconds between two updates
-_BELIEF = 2.0  # seconds for which estimates are kept
-_MOST_SHOWN = 15  # arms in the panel of estimates
+_BELIEF = 2.0  # for so many seconds estimates are used again
+_MOST_SHOWN = 15  # how many arms the panel of estimates shows
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 class _Rendered(NamedTuple):
-    """A page at a moment; parts that change slowly are rendered as often as the belief is read."""
+    """The parts of a page as last rendered; those that change slowly are rendered only when the belief is read."""
 
     at: float
     belief: Belief
@@ -107,7 +107,7 @@ class Live:
             watch.use()
             try:
                 parts = await self.render_parts(watch)
-            except PreselectError:  # the service stops, or cannot read; the next look may succeed
+            except PreselectError:  # the service is stopping, or cannot read; the next attempt may succeed
                 parts = sent
             changed = {part: text for part, text in parts.items() if sent.get(part) != text}
             if changed or not sent:

@@ -24,7 +24,7 @@ _HEADER = " -H 'Authorization: Bearer KEY'"
 
 @dataclass(frozen=True)
 class Desk:
-    """The objects from which pages are made.
+    """The objects that pages need.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ from typing import Any
 from preselect.serve.dashboard.aggregate import Aggregate
 from preselect.serve.dashboard.buckets import Bucket, add_up
 
-_MOST_CURVES = 7  # that a reader can tell apart, with the one for what all other arms won
-_LEAST = 20  # decisions, or outcomes, of a point of a share
+_MOST_CURVES = 7  # as many as a reader can tell apart, one of them for all other arms together
+_LEAST = 20  # a point that is a share needs so many decisions, or outcomes
 
 _Columns = dict[str, list[Any]]
 

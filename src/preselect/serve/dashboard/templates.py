@@ -52,7 +52,7 @@ def _make_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("preselect.serve.dashboard"),
         autoescape=True,
-        auto_reload=False,  # no look at the files for every part of a page
+        auto_reload=False,  # files are not checked for changes at every rendering
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

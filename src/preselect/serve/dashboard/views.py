@@ -17,8 +17,8 @@ from preselect.serve.schemas import ArmExplanation
 from preselect.store.rounds import Round
 
 _MOST_ARMS, _MOST_COLUMNS = 15, 8  # in the panels of estimates
-_MOST_CONTRIBUTIONS, _LONGEST = 25, 20_000  # rows, and characters, on the page of a decision
-_ENOUGH = 100  # rounds, before predictions are compared with outcomes
+_MOST_CONTRIBUTIONS, _LONGEST = 25, 20_000  # the most rows, and characters, on the page of a decision
+_ENOUGH = 100  # how many rounds are needed to compare predictions with outcomes
 _STEPS = (1.0, 2.0, 3.0)  # standard deviations from 0, for the three strengths of a colour
 
 
@@ -32,7 +32,7 @@ class _Interval(NamedTuple):
 
 
 class ArmRow(NamedTuple):
-    """An arm with what is believed of it, and how it did."""
+    """An arm, its estimates, and how often it was chosen and won."""
 
     name: str
     utility: float | None
@@ -172,7 +172,7 @@ def _weigh(value: float, error: float) -> tuple[str, str, str]:
 
 
 def describe_races(races: RaceTotals) -> dict[str, Any] | None:
-    """Return what racing saved; None if these are no races."""
+    """Return what racing saved; None if the rounds are not races."""
     if not races.races:
         return None
     best = races.find_best_single()

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 16  # of a form
 
 
 class Visitor(NamedTuple):
-    """Who looks.
+    """Whoever asks for a page.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ async def log_in(access: Access, request: Request) -> Response:
     if access.keys is None or access.keys.find(token) is None:
         return respond("login.html", 403, visitor=NOBODY, mistake="This key is not known; check it.", next=target)
     answer = RedirectResponse(target, 303)
-    is_secure = request.headers.get("x-forwarded-proto") == "https"  # a proxy with TLS is before this
+    is_secure = request.headers.get("x-forwarded-proto") == "https"  # behind a proxy with TLS
     answer.set_cookie(_COOKIE, token, httponly=True, samesite="strict", secure=is_secure)
     return answer
 

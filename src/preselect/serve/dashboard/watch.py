@@ -15,12 +15,12 @@ from preselect.serve.dashboard.series import make_series
 from preselect.serve.stream import Streams
 
 _PAGE = 500  # events that are read at once
-_SLICE = 50  # events that are taken in before requests have their turn: about a millisecond
+_SLICE = 50  # events to count, in about a millisecond, before requests have their turn
 _PAUSE = 0.5  # seconds between two checks for news
-_REST = 60.0  # seconds after a page was last looked at
-_FIRST_LOOK = 0.4  # seconds that the first page waits, so that a short history is complete
-_SERIES = 1.0  # seconds for which curves are kept, at least
-_SECONDS_A_POINT = 1 / 120  # long curves are kept longer: they cost more, and their changes are harder to see
+_REST = 60.0  # seconds after the last request for a page until its figures are dropped
+_FIRST_LOOK = 0.4  # seconds that the first page waits for the history, enough for a short one
+_SERIES = 1.0  # for so many seconds, at least, curves are used again
+_SECONDS_A_POINT = 1 / 120  # curves of many points are used longer: they cost more, and change less visibly
 
 
 class Watch:
@@ -43,7 +43,7 @@ class Watch:
         self._backend, self._streams = backend, streams
         self._task: asyncio.Task[None] | None = None
         self._used, self._is_current = 0.0, asyncio.Event()
-        self._series: tuple[float, dict[str, Any]] | None = None  # until when they are kept, and the curves
+        self._series: tuple[float, dict[str, Any]] | None = None  # when the curves expire, and the curves
 
     @property
     def is_current(self) -> bool:
@@ -76,7 +76,7 @@ class Watch:
         while not is_over and time.monotonic() < self._used + _REST:
             try:
                 records = await self._backend.history(self.name, self.aggregate.number, _PAGE)
-            except PreselectError:  # it starts, stops, or the storage fails; the page says so
+            except PreselectError:  # the service starts or stops, or the storage fails; the page says so
                 records = []
             for begin in range(0, len(records), _SLICE):
                 self.aggregate.fold(records[begin : begin + _SLICE])

@@ -10,8 +10,8 @@ from preselect.serve.picking.posters import PATTERNS, Poster, list_posters
 
 NAME = "posters"
 
-_BETA = 6.0  # people make few picks: beside its favourite it shows what it knows least about
-_FEATURE, _POSTER = 0.02, 2  # prior precisions: features may matter much, which very poster it is matters little
+_BETA = 6.0  # high, because people make few picks: besides a favourite, show posters about which little is known
+_FEATURE, _POSTER = 0.02, 2  # prior precisions: features may matter much, single posters only a little
 
 # each feature: what less and more of it is called, and how much simulated people care about it
 _DIALS = {
