@@ -232,6 +232,6 @@ def test_results_from_before_settings_had_their_name_are_opened_and_resumed(tmp_
 def test_files_of_others_in_the_folder_are_kept(tmp_path):
     plan = replace(SMALL, repetitions=1, settings=SMALL.settings[:1], policies=("random",))
     (tmp_path / "summary.csv").write_text("mine")
-    with pytest.raises(ResultsError, match=r"has no manifest\.json but a summary\.csv that is not ours"):
+    with pytest.raises(ResultsError, match=r"has a summary\.csv, but no manifest\.json of a study"):
         compute(tmp_path, plan)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]

@@ -147,7 +147,7 @@ def distinct_names(value: Any, argument: str) -> list[str]:
 
 
 def as_floats(values: ArrayLike, argument: str, *ndims: int) -> NDArray[np.float64]:
-    """Return a C-contiguous float64 array with the given number of axes, or one of several."""
+    """Return a C-contiguous float64 array; it must have the given number of axes, or one of several numbers."""
     if type(values) is np.ndarray and values.dtype is _DOUBLE and values.ndim in ndims and values.flags.c_contiguous:
         return values  # nearly always
     try:

@@ -72,8 +72,8 @@ def unpack(lower: Floats, size: int) -> Floats:
 class BlockContext(StructuredContext):
     """Arms with m features and a slot each, and one context of p numbers.
 
-    A row, as the policy learns from it, has the m p shared features and then the p features of the arm's slot. The ids
-    say which slot that is.
+    For learning, an arm is a row of the m p shared features and the p features of its slot; its id is the number of the
+    slot.
 
     Parameters
     ----------

@@ -250,7 +250,7 @@ def as_context(X: ContextLike, d: int | None) -> Context:
 
 
 def as_ids(ids: ArrayLike, n: int | None) -> Integers:
-    """Return the identities of n arms; of any number of them if n is None."""
+    """Return the ids of arms as integers; raise an InputError unless there are n of them, if n is given."""
     expectation = f"{'' if n is None else f'{n} '}distinct non-negative integers, one per arm"
     array = as_integers(ids, "ids", expectation)
     n = len(array) if n is None else n

@@ -13,7 +13,7 @@ from preselect.kernels import history
 from preselect.logs.logs import Logs
 from preselect.logs.ranked import NOBODY, RankedRows, rank_rows
 
-_TOLERANCE, _MOST_STEPS = 1e-7, 100  # a fit ends with a step below this, in standard deviations, or after so many
+_TOLERANCE, _MOST_STEPS = 1e-7, 100  # a fit ends at a step shorter than this, in standard deviations; the most steps
 _CHUNK = 1 << 16  # how many rows' joint features are computed together
 _MOST_NUMBERS = 1 << 29  # of all rows: 4 GiB
 

@@ -20,7 +20,7 @@ from preselect.errors import InputError
 
 _MOST_FEATURES = 100_000_000  # in one row
 _MOST_DEVIATIONS = 3.0  # where a scaled value is cut off
-_MOST_SEEN = 4.0  # while few values have been seen, new ones count as at most so many deviations away
+_MOST_SEEN = 4.0  # a limit for new values while few have been seen, in deviations from the mean
 
 
 class Scaling:
@@ -71,9 +71,9 @@ class Scaling:
 
     @classmethod
     def fit(cls, rows: ArrayLike) -> Self:
-        """Make a scaling from rows that are all known, in any order.
+        """Make a scaling from many rows at once; their order does not matter.
 
-        Of each feature, the value that is farthest from the median is limited by the others, as in `learn`.
+        In each feature, the value farthest from the median is limited by the others, as `learn` limits values.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ class PolicyCheck:
     Parameters
     ----------
     body : callable
-        Takes how to make a policy, a context and an outcome; raises an AssertionError if the check fails.
+        Called with functions that make a policy, a context and an outcome; raises an AssertionError if the check fails.
     on : list of pairs of str
         The names of the contexts and outcomes that it applies to.
     """
@@ -194,7 +194,7 @@ def _check_copies(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
 
 
 def _assert_same_future(policy: Policy, others: dict[str, Policy], show: MakeContext, end: MakeOutcome) -> None:
-    """Play on with all of them: their choices and states are equal before and after, and they share nothing."""
+    """Play on with the policies: their choices and states are equal before and after, and they share nothing."""
     before = _Snapshot.of(policy)
     chosen = {}
     for name, other in others.items():
@@ -262,7 +262,7 @@ def _check_late_feedback(make: _Make, show: MakeContext, end: MakeOutcome) -> No
 
 @_register(on=_EACH)
 def _check_arms_besides(make: _Make, show: MakeContext, end: MakeOutcome) -> None:
-    """An outcome may be about more arms than were chosen, such as those that `suggest` names, which changes nothing."""
+    """An outcome may include arms that were not chosen; `suggest`, which names such arms, changes nothing."""
     policy, generator = make(d=D, seed=3), np.random.default_rng(4)
     for _ in range(10):
         X = show(generator)

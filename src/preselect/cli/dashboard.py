@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-# however the command ends, its dashboard does too
+# the dashboard ends with the command, however that ends
 _SERVE = """
 import sys
 from preselect.race.supervisor.system import die_with_parent

@@ -14,7 +14,7 @@ import click
 from preselect.errors import InputError
 
 _WATCH_SECONDS = 0.5  # seconds between two scans of a watched folder
-_STABLE_SCANS = 5  # a file is taken once so many scans in a row, over two seconds, have found it unchanged
+_STABLE_SCANS = 5  # how many scans in a row, over two seconds, must find a file unchanged
 
 
 def make_printable(path: Path) -> str:

@@ -297,5 +297,5 @@ def _format_time(seconds: float) -> str:
 
 
 def _escape(text: str) -> str:
-    r"""Show bytes in names of files that are not text as \udc80 and the like."""
+    r"""Write bytes of file names that are not text as escapes such as \udc80."""
     return text.encode(errors="backslashreplace").decode()

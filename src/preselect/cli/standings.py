@@ -39,7 +39,7 @@ class LiveStandings:
 
     @contextmanager
     def watch(self, file: Path) -> Iterator[Watch | None]:
-        """Show a race on a file until the block ends; gives what `RaceSession.run` takes as `watch`."""
+        """Show a race on a file until the block ends; yields what `RaceSession.run` takes as `watch`."""
         if not self._console.is_terminal:
             yield None
             return

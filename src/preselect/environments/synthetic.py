@@ -91,7 +91,7 @@ class Synthetic:
         return self._generator.random((rounds, self.n, self.d))
 
     def _judge(self, contexts: Floats) -> Floats:
-        """Log-utilities, rounds x n."""
+        """Return the true log-utilities of all arms, rounds x n."""
         return contexts @ self.theta
 
 

@@ -147,7 +147,7 @@ def solve_shrinkage(F: Floats, F_columns: Floats, P: Floats, V: Floats, M: Float
 
 @helper
 def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats) -> Floats:
-    """The one row theta + step (P - V'V) g."""
+    """Return theta + step (P - V'V) g, as a single row."""
     r, d = V.shape
     moved = np.zeros((1, d))
     add_product(moved, g, P)

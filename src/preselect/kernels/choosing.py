@@ -86,7 +86,7 @@ def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
 
 @embedded
 def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, growth: float, form: int, x: Floats) -> float:
-    """The width of arm i, by contrast with the leader if there is one (not -1); `x` is room for a row."""
+    """The width of arm i, or of its contrast with the leader unless that is -1. `x` is scratch space for a row."""
     for a in range(X.shape[1]):
         x[0, a] = np.float64(X[i, a]) - (np.float64(X[leader, a]) if leader >= 0 else 0.0)
     q = _quadratic_form(x, _FIRST, Sigma)

@@ -41,7 +41,7 @@ class RankedRows(NamedTuple):
 def rank_rows(logs: Logs, outside: bool) -> RankedRows:
     """Return the outcomes of logs, with NOBODY in each of them if there is an outside option.
 
-    Where no arm has a place, NOBODY is first; everywhere else it comes after the arms with places. Without an outside
+    If no arm has a place, NOBODY is first; otherwise it comes after the arms with places. Without an outside
     option, outcomes of a single arm or without a place say nothing and are left out.
     """
     T = len(logs)

@@ -80,7 +80,7 @@ class NamedDecision:
         departures: int | None = None,
     ) -> None:
         if not (_are_names(names) and isinstance(labels, tuple) and len(labels) == 2 and all(map(_are_names, labels))):
-            raise InputError(f"a decision has tuples of distinct names, not {show(names)} and labels {show(labels)}")
+            raise InputError(f"names and labels are tuples of distinct names, not {show(names)} and {show(labels)}")
         (c, m), k = map(len, labels), len(names)
         fits = {
             "bounds": _is_array(bounds, 2 * k),

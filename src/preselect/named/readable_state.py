@@ -47,7 +47,7 @@ class ReadableState(NamedState):
 
     @serial
     def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
-        """What is believed now about every arm in a context: utility, standard error, bounds, chance of winning.
+        """Estimate every arm in a context: utility, standard error, bounds, chance of winning.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class ReadableState(NamedState):
 
     @serial
     def feature_weights(self, context: Values | None = None) -> dict[str, FeatureWeight]:
-        """What is believed now about the features of arms in a context; empty if the policy has no weights.
+        """Estimate what each feature of the arms adds to utilities in a context; empty for a policy without weights.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class ReadableState(NamedState):
         return dict(zip(self.arms, scores.tolist(), strict=True))
 
     def _show(self, context: Floats) -> StructuredContext:
-        """What the policy is shown of all arms."""
+        """Return what the policy is shown of all arms."""
         return self._joint.show(context, None if self._roster.fills(self._joint.n_slots) else self._roster.slots)
 
     def _read_rules(
@@ -220,7 +220,7 @@ class ReadableState(NamedState):
         return k, places, self._terms.make_rules(self._roster, allowed, **rules)
 
     def _read(self, decision: NamedDecision) -> tuple[Floats, Floats | None]:
-        """The values of the decision's context and of its arms' features, in this preselector's order."""
+        """Return the values of the decision's context and of its arms' features, in this preselector's order."""
         if not isinstance(decision, NamedDecision):
             raise InputError(f"decision is {show(decision)}; give what select returned")
         of_context, of_arms = decision.labels
@@ -232,7 +232,7 @@ class ReadableState(NamedState):
         return context, arrange(decision.features, of_arms, self.features, "arms")
 
     def _fold(self, contributions: Floats) -> Floats:
-        """Contributions as k x m x p: of the arm's features and its identity, by 1 and the context's features.
+        """Return contributions as k x m x p numbers, for (arm's features, identity) ⊗ (1, context's features).
 
         The identities of other arms contribute 0.
         """
@@ -242,7 +242,7 @@ class ReadableState(NamedState):
         return np.concatenate((parts[:, :m], own), axis=1)
 
     def _look_up(self, names: tuple[str, ...]) -> Belief:
-        """What a policy without weights believes about a set."""
+        """Return the estimates of a set by a policy without weights."""
         places: Integers = np.asarray(self._roster.locate(list(names)))
         utilities, errors = believe(self.policy, self._show(np.full(len(self.context), np.nan)), places)
         return Belief(utilities[places], None if errors is None else errors[places])
@@ -254,7 +254,7 @@ class ReadableState(NamedState):
         )
 
     def _count_changes(self, decision: NamedDecision) -> int:
-        """How many changes the state has seen since the decision, apart from its being recorded."""
+        """Count the changes of the state since the decision, apart from recording it."""
         return self.version - decision.version - (self.policy.rounds >= decision.round)
 
 

@@ -69,7 +69,7 @@ class Roster:
         return cls(names, used, left, departures, after)
 
     def to_header(self) -> dict[str, Any]:
-        """Return what a state file keeps beside the names."""
+        """Return what a state file keeps besides the names."""
         after = {"after": [self._after.get(name, 0) for name in self._slot_of]} if self._after else {}
         departures = {"departures": self.departures} if self.departures else {}
         return {"slots": self.slots.tolist(), "free": self.free, **departures, **after}
@@ -101,7 +101,7 @@ class Roster:
         return self._slots
 
     def fills(self, n_slots: int) -> bool:
-        """Whether the arms have these slots in order: no arm has ever left."""
+        """Whether the arms have exactly the slots from 0 to n_slots - 1, in order."""
         if self._is_in_order is None:
             self._is_in_order = bool(np.array_equal(self.slots, np.arange(len(self))))
         return self._is_in_order and len(self) == n_slots

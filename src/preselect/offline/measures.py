@@ -55,12 +55,12 @@ class Picks:
     meaning: ClassVar[str] = "share of rounds in which some arm is picked"
 
     def predict(self, one: LoggedRound, choice: Choice) -> Floats:
-        """Return what the model expects of a choice, for each of its weights."""
+        """Return what the model expects of a choice, for each vector of the model's weights."""
         expected: Floats = self._rate(one, choice.sets).mean(axis=0)
         return expected
 
     def predict_logged(self, one: LoggedRound) -> Floats:
-        """Return what the model expects of the arms that were shown."""
+        """Return what the model expects of the arms that were shown, for each vector of its weights."""
         expected: Floats = self._rate(one, one.shown[None])[0]
         return expected
 
@@ -70,7 +70,7 @@ class Picks:
         return Weighted(w, w * one.won.sum(), w * self.predict_logged(one)[0])
 
     def expect(self, one: LoggedRound) -> float:  # noqa: ARG002
-        """Return what the weight is on average."""
+        """Return the average of the weight."""
         return 1.0
 
     def _rate(self, one: LoggedRound, sets: Integers) -> Floats:
@@ -91,12 +91,12 @@ class Wins:
         self._outside = float(outside)
 
     def predict(self, one: LoggedRound, choice: Choice) -> Floats:
-        """Return what the model expects of a choice, for each of its weights."""
+        """Return what the model expects of a choice, for each vector of the model's weights."""
         expected: Floats = choice.probabilities @ self._expect_each(one)
         return expected
 
     def predict_logged(self, one: LoggedRound) -> Floats:
-        """Return what the model expects of the arms that were shown."""
+        """Return what the model expects of the arms that were shown, for each vector of its weights."""
         expected: Floats = self._expect_each(one)[one.shown].sum(axis=0)
         return expected
 
@@ -106,7 +106,7 @@ class Wins:
         return Weighted(float(w.sum()), float(w @ one.won), float(w @ self._expect_each(one)[one.shown, 0]))
 
     def expect(self, one: LoggedRound) -> float:
-        """Return what the weights add up to on average."""
+        """Return the average of the sum of the weights."""
         return float(len(one.shown))
 
     def _expect_each(self, one: LoggedRound) -> Floats:
@@ -124,12 +124,12 @@ class Hits:
     meaning: ClassVar[str] = "share of rounds in which the arm that would win among all arms is shown"
 
     def predict(self, one: LoggedRound, choice: Choice) -> Floats:
-        """Return what the model expects of a choice, for each of its weights."""
+        """Return what the model expects of a choice, for each vector of the model's weights."""
         expected: Floats = choice.probabilities @ (one.v / one.v.sum(axis=0))
         return expected
 
     def predict_logged(self, one: LoggedRound) -> Floats:
-        """Return what the model expects of the arms that were shown."""
+        """Return what the model expects of the arms that were shown, for each vector of its weights."""
         expected: Floats = one.v[one.shown].sum(axis=0) / one.v.sum(axis=0)
         return expected
 

@@ -96,7 +96,7 @@ class BeliefPolicy(LinearPolicy):
         return persistence.resume(wider, header, arrays)
 
     def _widen_block_arrays(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of a policy with one feature less in each block, with room for it."""
+        """Return the arrays of a policy with one feature less in each block, with room for that feature."""
         wider: Arrays = self.estimate.widen_blocks(arrays)
         return wider
 

@@ -26,7 +26,7 @@ _MOST_UTILITY = 8.0  # the limit of utilities whose worths are corrected
 _SIZES = (64, 12)  # how many neighbours the first and the second correction use
 _CAUTION = 0.5  # the first arm of a set lacks this share of its width; the last has all of it
 _FIRST = 3  # races before there are corrections
-_OVERDUE = 3  # when every arm could have raced so many times, an arm that never did gets a race
+_OVERDUE = 3  # once every arm could have raced this often, an arm that never did gets a race
 _EARLY, _TRIVIAL, _FAILURE = 0.1, 1e-3, 10.0  # as in race_times
 _MOST_RACES = 1_000_000
 _NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # bits of kernels.neighbours: no rivals, NOBODY, both virtual arms
@@ -35,16 +35,17 @@ _NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # bits of kernels.neighbours: no rival
 class Nearby(BeliefPolicy):
     """Learns one linear model per arm with online Newton steps, and corrects utilities by the nearest past races.
 
-    *The line.* Every arm has its own belief N(theta, P) about its weights and learns alone, as in online logistic
-    regression (an extended Kalman filter): the other arms of a race count as rivals of known worth. A time limit gives
-    utilities an absolute zero (see preselect.policies.race_times; EARLY has utility 0 here). So the covariances between
-    arms, which Newton keeps, are worth little; without them a race costs O(k p²) for p features of a round.
+    **The line*, a linear model. Every arm has its own belief N(theta, P) about its weights and learns alone, as in
+    online logistic regression (an extended Kalman filter): the other arms of a race count as rivals of known worth. A
+    time limit gives utilities an absolute zero (see preselect.policies.race_times; EARLY has utility 0 here). So the
+    covariances between arms, which Newton keeps, are worth little; without them a race costs O(k p²) for p features of
+    a round.
 
     *The neighbours.* Before arms are chosen, the worths v = exp(u) of the line are corrected by the outcomes of the
     nearest past races. The corrected worths maximise a local likelihood: the Plackett-Luce likelihood of the K nearest
     races, weighted by 1 - d² / h² (Epanechnikov), with a gamma prior around the line. Hunter's (2004) minorise-maximise
     steps find them, first with K = 64, then with K = 12 around that result. `alpha` is the weight of the prior, in
-    races: an arm that has not raced nearby stays on the line. Tied arms count as if each were the first of its tie
+    races: an arm without races nearby keeps the worth of its line. Tied arms count as if each were the first of its tie
     (Breslow). Distances are measured between scaled contexts.
 
     Arms are chosen by utility plus width, where the width is 0.3 + 0.7 exp(-t / 100) standard errors of the line after
@@ -55,7 +56,7 @@ class Nearby(BeliefPolicy):
     At most `memory` races are kept, the latest ones; a saved state has about 8 (p + 2 k) bytes for each.
 
     `blocks` says which features describe a round, and which weights belong to which arm; a Preselector sets it by
-    itself. Without it there are no neighbours. `estimates` and `explain` of a Preselector describe the line only.
+    itself. Without it there are no neighbours. `estimates` and `explain` of a Preselector use only the line.
 
     Parameters
     ----------

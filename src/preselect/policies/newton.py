@@ -165,7 +165,7 @@ class Newton(BeliefPolicy):
         return P, beta, growth, PLAIN if self.outside else form  # the contrast with NOBODY, whose features are zero
 
     def _count_outcomes(self) -> float:
-        """Return t; with a discount, outcomes fade in it as they do in A."""
+        """Return t, the number of outcomes; with a discount, earlier ones count less, as they do in A."""
         if self.discount == 1.0:
             return self._outcomes
         return (1.0 - self.discount**self._outcomes) / (1.0 - self.discount)

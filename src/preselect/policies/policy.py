@@ -284,7 +284,7 @@ class LinearPolicy(Policy):
         return arms, bounds, context.rows(arms) if context.is_structured else rows
 
     def _choose_slowly(self, context: Context, room: Room, randomness: Randomness, least: float = -math.inf) -> Choice:
-        """Make the same choice, with rules or with ties; `least` is a lower bound of the k-th best score."""
+        """Choose as `_choose` does, but with rules, or after ties; `least` is a lower bound of the k-th best score."""
         width = self._width() if room.size > 1 else self._width_of_one()
         if width[3] == CONTRAST:
             leader = lead(room, self._score_all(context)[0], randomness)

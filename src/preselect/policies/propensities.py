@@ -58,7 +58,7 @@ def list_chosen(found: Propensities | None, arms: Integers) -> tuple[float, ...]
 
 
 def make_exact(probabilities: Floats) -> Propensities:
-    """Return propensities that are known."""
+    """Return exact propensities: their standard errors are 0."""
     return Propensities(probabilities, np.zeros(len(probabilities)))
 
 
@@ -87,13 +87,13 @@ def count_sets(sets: Iterable[Integers], n: int) -> Propensities:
 
 
 def count_best(draw: _Draw, arms: Integers, n: int, k: int, draws: int, generator: np.random.Generator) -> Propensities:
-    """Return how often each arm is among the best k in a draw of all utilities."""
+    """Estimate the propensities from how often each arm is among the best k of a draw of all utilities."""
     drawn = np.ascontiguousarray((draw(draws) if len(arms) == n else draw(draws)[arms]).T)
     thresholds = np.partition(drawn, len(arms) - k, axis=1)[:, -k, None]
     tolerances = 1e-12 * (1.0 + np.abs(thresholds))
     taken = drawn >= thresholds - tolerances
     counts = np.zeros(n)
-    for place in np.flatnonzero(taken.sum(axis=1) > k):  # equal draws, of arms that are alike, come in any order
+    for place in np.flatnonzero(taken.sum(axis=1) > k):  # arms that are alike have equal draws: break ties at random
         tied = np.flatnonzero(np.abs(drawn[place] - thresholds[place]) <= tolerances[place])
         left_out = generator.permutation(tied)[: int(taken[place].sum()) - k]
         taken[place, left_out] = False
@@ -104,7 +104,7 @@ def count_best(draw: _Draw, arms: Integers, n: int, k: int, draws: int, generato
 def count_slots(
     draw: _Draw, arms: Integers, n: int, k: int, draws: int, generator: np.random.Generator
 ) -> Propensities:
-    """Return how often each arm is chosen if every slot takes the best remaining arm of its own draw."""
+    """Estimate the propensities if every slot takes the best remaining arm of its own draw."""
     free = np.ones((draws, len(arms)), dtype=np.bool_)
     for _ in range(k):
         drawn = _break_ties(draw(draws)[arms].T, generator)
@@ -115,7 +115,7 @@ def count_slots(
 
 
 def _break_ties(drawn: Floats, generator: np.random.Generator) -> Floats:
-    """Return draws in which equal ones, of arms that are alike, are put in a random order."""
+    """Return the draws with ties, between arms that are alike, broken at random."""
     noise = generator.random(drawn.shape, dtype=np.float32)
     broken: Floats = drawn + tie_tolerance(float(np.abs(drawn).max())) * noise
     return broken

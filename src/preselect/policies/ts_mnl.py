@@ -109,7 +109,7 @@ class TSMNL(LinearPolicy):
         self._draw_theta(1, np.random.default_rng((self._root, self._outcomes)), self.draw)
 
     def _draw_theta(self, draws: int, generator: np.random.Generator, start: Floats) -> Floats:
-        """Draw theta from the posterior, once for each row returned; the chain begins at `start` and moves it."""
+        """Draw theta from the posterior, once for each row returned; the chain begins at `start` and updates it."""
         steps, belief = draws * self.steps, self.estimate
         normal = belief.draw_deviations(steps, generator)
         proposals = belief.theta + normal * np.sqrt(_TAILS / generator.chisquare(_TAILS, (steps, 1)))

@@ -67,7 +67,7 @@ class Job:
 
 @contextmanager
 def own_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Give a race a folder for its files, and remove it afterwards; the parent goes with its last folder."""
+    """Give a race a folder for its files, and remove it afterwards; the parent is removed with its last folder."""
     folder = parent / name
     while not _make_folder(folder):
         pass

@@ -212,7 +212,7 @@ class _PastAfterRace(NamedTuple):
 
     @classmethod
     def from_details(cls, details: Any) -> Self:
-        """Read what `to_details` of an after-race wrote; 0 for what it does not say."""
+        """Read what `to_details` of an after-race wrote; 0 for what is missing there."""
         found = _as_mapping(details)
         seconds, used = (_as_seconds(found.get(name)) or 0.0 for name in ("seconds", "used"))
         return cls(seconds, len(_as_mapping(found.get("arms"))), used)

@@ -66,7 +66,7 @@ def read_pool_success(table: Table, folder: Path, *, is_for_sat: bool) -> Succes
 
 
 def read_success(table: Table, name: str, default: Success, folder: Path) -> Success:
-    """Read a table [success], given the values of what it does not say."""
+    """Read a table [success]; `default` has the values of the keys that are missing there."""
     if "better" in table:
         raise InputError(f"{name}.better does not belong here; write it into [success], for all arms alike")
     check_keys(table, f"{name}.", _KEYS)
@@ -84,7 +84,7 @@ def read_success(table: Table, name: str, default: Success, folder: Path) -> Suc
 
 def _read_value(table: Table, name: str, found: Success, folder: Path) -> Success:
     if ("value" in table or "unfinished" in table) and found.better is None:
-        raise InputError(f'{name} speaks of values, but success.better is missing; write "smaller" or "larger" there')
+        raise InputError(f'{name} has a value, but success.better is missing; write "smaller" or "larger" there')
     if found.better is not None and found.verifier == "model":
         raise InputError(f'{name}.verifier is "model", but answers with values are not models; use "none" or a command')
     if "value" in table:

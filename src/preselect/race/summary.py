@@ -30,7 +30,7 @@ from preselect.race.supervisor.racer import Status
 from preselect.store.events import NO_WINNER, RANKING, VOID, WINNER
 from preselect.store.rounds import Round, RoundCounts, count_rounds
 
-MIN_RACES = 5  # the best single arm must have known times in at least so many races
+MIN_RACES = 5  # the fewest races with known times that the best single arm must have
 
 _MAX_CURVES = 12  # as many as a reader can tell apart in one figure
 
@@ -52,12 +52,12 @@ class SingleArm:
 
     @cached_property
     def wins(self) -> int:
-        """How many of these races it won."""
+        """How many of the compared races the arm won."""
         return sum(pairing.known.how == Knowledge.EXACT for pairing in self.pairings)
 
     @cached_property
     def race_seconds(self) -> float:
-        """The time of these races."""
+        """How long the compared races took together."""
         return math.fsum(pairing.race.seconds or 0.0 for pairing in self.pairings)
 
     @cached_property

@@ -61,8 +61,8 @@ class Supervision:
         Called with a racer that has answered and has no verifier, its output and its exit code; returns what is wrong
         with the answer, or None. By default every answer is right.
     judge : callable, optional
-        Called when all racers have run to their end, with the result, their open outputs, a waiter, and the watch of
-        races that it starts itself, which ends them if this race is stopped; returns the result that counts.
+        Called when all racers have run to their end, with the result, their open outputs, a Waiter, and a `watch` for
+        the races that it starts, which ends them if this race is stopped. Returns the result that counts.
     watch : callable, optional
         Called with the list of standings at every event and four times a second.
     level : str, optional
@@ -205,7 +205,7 @@ class _Progress:
         self.unavailable: str | None = None
 
     def receive(self, data: bytes | None) -> list[int]:
-        """Handle what the supervisor has sent, None if nothing arrived; return the racers whose answers to check."""
+        """Handle what the supervisor has sent, if anything; return the racers whose answers have to be checked."""
         if data == b"":
             self._fail("the supervisor died")
         elif data is None and self.process.is_overdue:
@@ -300,7 +300,7 @@ class _Progress:
 
 @contextmanager
 def _open_files(folder: Path, racers: int) -> Iterator[_Files]:
-    """Open files for what the supervisor and so many racers print; an InputError if the folder has no room for them."""
+    """Open files for what the supervisor and the racers print; an InputError if the folder has no room for them."""
     with ExitStack() as stack:
         _occupy_standard_descriptors(stack)
         try:

@@ -106,7 +106,7 @@ def _is_same_context(decided: Decided, new: NewDecision) -> bool:
 
 
 def list_arguments(new: NewOutcome) -> dict[str, Any]:
-    """Return an outcome as the arguments of `learn`."""
+    """Return a reported outcome as the arguments of `learn`."""
     given: dict[str, Any] = {
         name: value
         for name in ("winner", "ranking", "ratings", "outcome")
@@ -123,7 +123,7 @@ def list_arguments(new: NewOutcome) -> dict[str, Any]:
 
 
 def make_told(decided: Decided, new: NewOutcome, nobody_may_win: bool) -> Told:
-    """Return an outcome as arguments of `Preselector.learn`; raise an InputError if it does not fit."""
+    """Return the event of a reported outcome; raise an InputError if it does not fit the decision."""
     decision = decided.decision
     outcome = make_outcome(decision, **list_arguments(new), nobody_may_win=nobody_may_win)
     return Told.of(decision, outcome, details=new.details, key=decided.key)

@@ -41,7 +41,7 @@ class _Query:
 class Call:
     """One method of one path.
 
-    `refusals` are the statuses of problems that it may have, apart from those that every call may have.
+    `refusals` are the statuses with which it may be refused, besides those of every call.
     """
 
     method: str

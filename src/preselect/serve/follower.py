@@ -86,7 +86,7 @@ class Follower(Learner):
         return is_full
 
     def list_expired(self, limit: int) -> list[Row]:
-        """Return rows that let decisions expire that are due."""
+        """Return rows that end the decisions which are due to expire."""
         self._require_fresh()
         return [self.journal.encode(Expired(key=entry.key)) for entry in self._list_due(time.time(), limit)]
 

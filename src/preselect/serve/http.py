@@ -129,7 +129,7 @@ async def _receive_all(scope: Message, receive: Receive, most: int, patience: fl
             return await _join_parts(receive, most)
     except TimeoutError:
         raise RequestError(
-            408, f"the body did not arrive within {patience:g} seconds; send it at once", {"Connection": "close"}
+            408, f"the body did not arrive within {patience:g} seconds; send it without pauses", {"Connection": "close"}
         ) from None
 
 

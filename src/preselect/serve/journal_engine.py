@@ -35,7 +35,7 @@ class _Seen:
         self.counts["told"] = found.outcomes.total() - sum(special.values())
 
     def follow(self, journal: Journal) -> None:
-        """Take in what is new."""
+        """Apply and count the new events."""
         self.fold.journal, self.looked = journal, time.monotonic()
         for record in journal.records(self.fold.number):
             self.fold.take(record)

@@ -32,7 +32,7 @@ def log(level: int, message: str, *, error: BaseException | None = None, **field
 
 
 def start_logs(level: str, stream: TextIO | None = None) -> None:
-    """Write the lines of this package and of the server beneath it to standard error, as JSON."""
+    """Write what this package and uvicorn log to standard error, as JSON."""
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(_JsonFormatter())
     for name in ("preselect", "uvicorn"):

@@ -70,7 +70,7 @@ class Replica(Writer):
         await super().close()
 
     async def _agree(self, name: str, propose: Callable[[], Any]) -> bool:
-        """Propose something until the leader accepts it, or nothing is left to propose."""
+        """Repeat a proposal until the leader accepts it or nothing would change; return whether the arm is new."""
         for _ in range(_ATTEMPTS):
             key, is_new = await propose()
             if key is None or await self._wait_for(name, key):

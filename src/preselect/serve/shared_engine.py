@@ -42,8 +42,8 @@ _REMEMBERED = 20_000  # how many decisions are kept in memory until their outcom
 class SharedEngine:
     """Chooses with the newest state that it has, and submits decisions and outcomes; while it leads, it numbers them.
 
-    Steps stage rows, and `commit` submits them. It says which steps have to be repeated because another process was
-    faster; the repetition sees what that process wrote. So the first attempt need not look anything up.
+    Steps stage rows, and `commit` submits them. It returns the steps that have to be repeated because another process
+    was faster; when repeated, they see what that process wrote. So the first attempt need not look anything up.
 
     Parameters
     ----------
@@ -76,17 +76,17 @@ class SharedEngine:
         self.catch_up()
 
     def listen(self) -> Listener:
-        """Return what waits for news, for another thread."""
+        """Return a listener that another thread can use to wait for new events."""
         return self._storage.listen()
 
     # --- what others do, and what the leader does ---------------------------------------------------------------------
 
     def note_news(self) -> None:
-        """Note that there is news."""
+        """Note that there may be new events."""
         self._has_news = True
 
     def catch_up(self) -> int:
-        """Apply what is new; while leading, number what waits and let decisions expire. Return how many expired."""
+        """Apply new events; while leading, number waiting rows and let decisions expire. Return how many expired."""
         is_due = time.monotonic() >= self._tended + _EVERY
         if not (is_due or self._has_news):
             return 0

@@ -13,7 +13,7 @@ from preselect.errors import RequestError
 from preselect.serve.limits import ServiceLimits
 from preselect.serve.metrics import Metrics
 
-_SILENCE = 15.0  # after so many seconds without an update, a comment shows that the connection is alive
+_SILENCE = 15.0  # seconds without an update after which a comment shows that the connection is alive
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -54,7 +54,7 @@ class Streams:
         self._stop.set()
 
     async def pause(self, seconds: float) -> bool:
-        """Wait for so long, or until all streams end; return whether they have.
+        """Wait for some seconds, or until all streams end; return whether they have ended.
 
         Parameters
         ----------

@@ -160,7 +160,7 @@ class Writer:
 
     async def _submit(self, call: Callable[..., _Result], *arguments: Any) -> _Result:
         if not self._is_open:
-            raise OverloadedError("the service starts or stops; try again in a moment")
+            raise OverloadedError("the service is starting or stopping; try again in a moment")
         if self._queued >= self._limits.queue:
             raise OverloadedError(f"{self._queued} requests wait already; try again in a moment")
         future: asyncio.Future[_Result] = self._loop.create_future()

@@ -85,7 +85,7 @@ def decode_event(row: Row) -> Event:
 
 
 def peek_names(row: Row) -> tuple[str, tuple[Place, ...], tuple[str, ...]] | None:
-    """Return what counts of rounds need, without reading the rest: kind, names, and arms that competed unchosen.
+    """Return kind, names, and arms that competed unchosen, which is all that counting needs; the rest is not read.
 
     The names are the chosen arms of a decision, or the ranked ones of an outcome. None if the row does not begin as
     this version writes it: then `decode_event` has to read it.

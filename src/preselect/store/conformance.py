@@ -333,7 +333,7 @@ def _check_readers_cannot_write(open: Open) -> None:
 
 @_register
 def _check_a_journal_has_one_writer(open: Open) -> None:
-    """Whichever way: a second one cannot open the storage, or cannot append."""
+    """A second writer either cannot open the storage, or cannot append to the journal."""
 
     def write() -> None:
         with open(write=True) as second:

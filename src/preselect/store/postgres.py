@@ -217,8 +217,8 @@ class PostgresStorage:
     def lead(self, journal: str, *, patience: float | None = None) -> bool:
         """Try to become, or to remain, the process that writes a journal; return whether it is.
 
-        With `patience`, the server ends the lead if for so many seconds this has not been called and nothing has been
-        written, so that another process can take over from one that hangs.
+        With `patience`, the server ends the lead after that many seconds without a call of this and without a write, so
+        that another process can take over from one that hangs.
         """
         self._require()
         with explain_errors(self.source):

@@ -26,7 +26,7 @@ from preselect.store.restore import restore
 _log = logging.getLogger(__name__)
 
 _FEWEST = 256  # events between two snapshots
-_BYTES = 256  # a snapshot may take so many bytes per event since the last one: large ones are rare
+_BYTES = 256  # the most bytes of a snapshot per event since the last one: large ones are rare
 
 
 @dataclass(frozen=True)

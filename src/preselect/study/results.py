@@ -309,7 +309,7 @@ def _refuse_foreign_files(folder: Path) -> None:
     """Raise a ResultsError if a folder without a manifest holds files that would be overwritten."""
     for name in _OURS:
         if (folder / name).exists() and not (folder / "manifest.json").exists():
-            raise ResultsError(f"{folder} has no manifest.json but a {name} that is not ours; choose another folder")
+            raise ResultsError(f"{folder} has a {name}, but no manifest.json of a study; choose another folder")
 
 
 def _join(blocks: list[tuple[int, _Arrays]]) -> Finished:

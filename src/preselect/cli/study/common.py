@@ -77,7 +77,7 @@ def split_integers(text: str, option: str) -> list[int]:
 
 
 def carry_out(plan: Plan, out: Path, workers: int, cluster: str | None, style: str) -> None:
-    """Compute what is missing, with progress; draw, report and print."""
+    """Compute the missing blocks and show the progress; then draw figures, write the report and print tables."""
     if workers < -1 or workers == 0:
         raise click.BadParameter(f"--workers is {workers}; give a number of processes, or -1 for one per core")
     study = Study.create(out, plan)

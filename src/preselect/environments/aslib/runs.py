@@ -23,7 +23,7 @@ _MAX_CUTOFF = 1e7  # seconds; a larger cutoff must be in milliseconds
 
 @dataclass(frozen=True)
 class _Performance:
-    """A performance measure: its name, its column in the table of runs, and what is good."""
+    """A performance measure: its name, its column in the table of runs, and which values are good."""
 
     name: str
     position: int
@@ -114,7 +114,7 @@ def _are_milliseconds(folder: Path, measure: str, cutoff: float | None) -> bool:
 
 
 def _rank(keys: Floats, solved: _Booleans) -> Integers:
-    """Ranks on each instance by the first measure, then the next; those that did not solve it share the last."""
+    """Rank algorithms on each instance by the first measure, then the next; those that failed share the last."""
     keys = np.where(solved[..., None], keys, np.inf)
     order = np.lexsort((*np.moveaxis(keys, -1, 0)[::-1], ~solved), axis=-1)
     ordered = np.take_along_axis(keys, order[..., None], axis=1)

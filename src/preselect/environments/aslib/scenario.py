@@ -5,7 +5,8 @@ A scenario is a folder with `description.txt`, `algorithm_runs.arff`, `feature_v
 
 Solved
     A run solved its instance if its status is ok and its performance is known. The measured number does not decide: in
-    a column called PAR10 a failed run has ten times the cutoff. A run that is not in the file did not solve.
+    a column called PAR10 a failed run has ten times the cutoff. A run that is not in the file did not solve its
+    instance.
 Seconds
     The format asks for seconds and has no field for another unit. Times are taken to be milliseconds if the readme or
     the measure's name says so, or if the cutoff would be more than 115 days; then so are the costs of features. The
@@ -281,7 +282,7 @@ def _read_costs(path: Path, instances: list[str], steps: Iterable[str] | None) -
 
 
 def _read_features(path: Path, key: str, owners: list[str]) -> tuple[Floats, list[str]]:
-    """Features of the owners, NaN where missing, and the features' names."""
+    """Features of instances or algorithms (the owners), NaN where missing, and the features' names."""
     table = arff.read(path)
     columns = [
         column

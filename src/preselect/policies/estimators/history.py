@@ -66,7 +66,7 @@ class History:
         return self._rows, self._offsets, self._sizes, self._lengths, ties, self.outcomes
 
     def _put_away(self) -> None:
-        """Put the outcomes that wait into the arrays."""
+        """Move the waiting outcomes into the arrays."""
         self._make_room()
         end = self.length - sum(len(rows) for rows, _, _ in self._waiting)
         for place, (rows, ranking, offsets) in enumerate(self._waiting, self.outcomes - len(self._waiting)):

@@ -25,7 +25,7 @@ _MOST_NUMBERS = 1_000_000  # how many numbers the rows of these outcomes may hol
 _LEAST_INTERVAL = 4  # outcomes between fits
 _SQUARE = 64  # with many features d^2 / 64 outcomes between fits, because a fit costs O(d^3)
 _GROWTH = 3  # never fewer outcomes between fits than a third of all so far
-_TOLERANCE, _MOST_STEPS = 0.1, 50  # a fit ends with a step below this, in standard deviations, or after so many
+_TOLERANCE, _MOST_STEPS = 0.1, 50  # a fit ends at a step shorter than this, in standard deviations; the most steps
 _FINE = 1e-6  # _TOLERANCE of a fit without a new outcome, which must change nothing if repeated
 
 
@@ -118,7 +118,7 @@ class OnlineNewton(Gaussian):
         return NOT_FINITE if steps < 0 else OK
 
     def _fade_base(self) -> Floats:
-        """Return what is left of the base, and of the prior for the rest."""
+        """Return the belief in `base` as the discount has left it, with the prior in place of what is lost."""
         left = self.discount**self.recent.outcomes
         if left == 1.0:
             return self.base

@@ -16,7 +16,7 @@ from preselect.policies.estimators.history import History
 from preselect.policies.persistence import restore_in_place, widen_arrays
 from preselect.scaling import Change
 
-_TOLERANCE, _MOST_STEPS = 1e-5, 50  # a fit ends with a step below this, in standard deviations, or after so many
+_TOLERANCE, _MOST_STEPS = 1e-5, 50  # a fit ends at a step shorter than this, in standard deviations; the most steps
 
 
 class WholeHistory(Gaussian):
@@ -43,7 +43,7 @@ class WholeHistory(Gaussian):
         return NOT_FINITE
 
     def _fit(self, largest: float) -> bool:
-        """Fit theta if a fit is due, or only try to; return whether the estimate is finite."""
+        """Fit theta if that is due, otherwise only check that it is possible; return whether theta is finite."""
         due = self.history.outcomes % self.every == 0
         if not due and largest <= self._largest:
             return True

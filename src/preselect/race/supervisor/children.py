@@ -43,7 +43,7 @@ class Gate:
         return bool(os.read(self.gate_in, 1))
 
     def open_for(self, count: int) -> float:
-        """Open the gate once `count` racers wait, or after a few seconds if some have died; return when it opened."""
+        """Open the gate once `count` racers wait, or after a few seconds if some have died; return the time."""
         limit, missing, poll = time.monotonic() + _GATE_SECONDS, count, select.poll()
         poll.register(self.arrivals_in, select.POLLIN)
         while missing > 0 and poll.poll(max(0.0, limit - time.monotonic()) * 1000):

@@ -83,7 +83,7 @@ class Copy:
             return False
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the copy."""
         if self.is_there:
             _remove(self.path)
         os.close(self.file)

@@ -228,7 +228,7 @@ class Race:
         self.next_sample = now + max(_SAMPLE_SECONDS, 20 * (now - start))
 
     def _note_excess(self, owner: int | None, now: float) -> None:
-        """Note that a racer or the verifier holds too much; processes of unknown origin only die of it."""
+        """Note that a racer or the verifier holds too much memory; there is nothing to note for unknown processes."""
         excess = f"held more than {self.limits.memory:g} MB"
         if owner == VERIFIER:
             self.verifier_error = excess

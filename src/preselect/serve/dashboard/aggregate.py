@@ -18,9 +18,9 @@ from preselect.store.rounds import Round, list_leaders, read_names
 
 _MOST_RECENT = 20  # rounds that a page shows
 _MOST_WAITING = 10_000  # the most waiting decisions whose details are kept until their outcome
-_ALL_COMPARED = 2_000  # the first so many predictions are all compared; later ones, one in _COMPARED_EVERY
+_ALL_COMPARED = 2_000  # the first predictions, which are all compared; of later ones, one in _COMPARED_EVERY
 _COMPARED_EVERY = 200
-_SPREAD_EVERY = 10  # of later decisions: one in so many shows the spread, which changes slowly
+_SPREAD_EVERY = 10  # one later decision in this many notes the spread, which changes slowly
 
 _Kept = TypeVar("_Kept")
 
@@ -87,7 +87,7 @@ class Aggregate:
         return len(last) / (max(now - last[0], 1e-3) if is_full else seconds)
 
     def fold(self, records: Iterable[Record]) -> None:
-        """Count the events that follow.
+        """Count further events.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Aggregate:
             self._compare(made, record)
 
     def _end(self, how: str, record: Record) -> tuple[_Waiting | None, Bucket]:
-        """Count that a decision has ended; return what is kept of it, if anything still is, and the interval."""
+        """Count that a decision has ended; return its details, or None if they were dropped, and the bucket."""
         self.counts[how] += 1
         bucket = self.timeline.find(record.at)
         setattr(bucket, how, getattr(bucket, how) + 1)

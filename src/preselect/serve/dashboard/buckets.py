@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _MOST_BUCKETS = 600
-_MOST_ARMS = 24  # for so many arms a closed bucket keeps separate counts; all others are added up
+_MOST_ARMS = 24  # how many arms a closed bucket counts separately; all others are added up
 _POINTS = 150  # points of a curve that needs many rounds for each point
 
 

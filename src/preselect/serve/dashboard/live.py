@@ -17,7 +17,7 @@ from preselect.serve.dashboard.views import Belief
 from preselect.serve.dashboard.watch import Watch, Watches
 
 _PAUSE = 1.0  # seconds between two updates
-_BELIEF = 2.0  # for so many seconds estimates are used again
+_BELIEF = 2.0  # seconds for which estimates are used again
 _MOST_SHOWN = 15  # how many arms the panel of estimates shows
 
 

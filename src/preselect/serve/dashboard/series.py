@@ -9,7 +9,7 @@ from preselect.serve.dashboard.aggregate import Aggregate
 from preselect.serve.dashboard.buckets import Bucket, add_up
 
 _MOST_CURVES = 7  # as many as a reader can tell apart, one of them for all other arms together
-_LEAST = 20  # a point that is a share needs so many decisions, or outcomes
+_LEAST = 20  # the fewest decisions, or outcomes, for a point that is a share
 
 _Columns = dict[str, list[Any]]
 

@@ -25,7 +25,7 @@ class Spread:
     def __init__(self) -> None:
         self._sets: deque[tuple[str, ...]] = deque()
         self._counts: dict[str, int] = {}
-        self._size, self._sum = 0, 0.0  # the number of sets' arms, and the sum of c log c over all counts c
+        self._size, self._sum = 0, 0.0  # the sum of all counts c, and of c log c
 
     def add(self, chosen: tuple[str, ...]) -> None:
         """Add a set, and forget the oldest one if there are too many.

@@ -48,7 +48,7 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _make_environment() -> jinja2.Environment:
-    """Return what reads templates."""
+    """Return the Jinja2 environment, with the filters that templates use."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("preselect.serve.dashboard"),
         autoescape=True,

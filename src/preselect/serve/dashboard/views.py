@@ -58,7 +58,7 @@ class Belief(NamedTuple):
 
 
 def read_belief(preselector: Preselector) -> Belief:
-    """Read estimates in a usual context, and weights."""
+    """Read the estimates of all arms if nothing is known about the context, and the weights."""
     if not preselector.arms:
         return Belief([], None, None, preselector.version)
     found = preselector.estimates(dict.fromkeys(preselector.context))

@@ -19,7 +19,7 @@ _SLICE = 50  # events to count, in about a millisecond, before requests have the
 _PAUSE = 0.5  # seconds between two checks for news
 _REST = 60.0  # seconds after the last request for a page until its figures are dropped
 _FIRST_LOOK = 0.4  # seconds that the first page waits for the history, enough for a short one
-_SERIES = 1.0  # for so many seconds, at least, curves are used again
+_SERIES = 1.0  # seconds, at least, for which computed curves are used again
 _SECONDS_A_POINT = 1 / 120  # curves of many points are used longer: they cost more, and change less visibly
 
 
@@ -51,13 +51,13 @@ class Watch:
         return self._is_current.is_set()
 
     def use(self) -> None:
-        """Note that someone is watching: the aggregate follows for a while."""
+        """Note that someone is watching: for a while, the aggregate is kept up to date."""
         self._used = time.monotonic()
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._follow())
 
     async def prepare(self) -> None:
-        """Follow, and wait for a moment until all of the history has been read."""
+        """Begin to read the history, and wait a moment for the end of a short one."""
         self.use()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_current.wait(), _FIRST_LOOK)

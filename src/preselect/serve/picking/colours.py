@@ -48,7 +48,7 @@ def _is_shown(channels: tuple[float, ...]) -> bool:
 
 
 def _mix(lightness: float, chroma: float, hue: float) -> tuple[float, float, float]:
-    """Return linear red, green and blue (Ottosson, 2020)."""
+    """Convert an OKLCH colour to linear red, green and blue (Ottosson, 2020)."""
     a, b = chroma * math.cos(math.radians(hue)), chroma * math.sin(math.radians(hue))
     l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
     m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
@@ -61,7 +61,7 @@ def _mix(lightness: float, chroma: float, hue: float) -> tuple[float, float, flo
 
 
 def _bend(channel: float) -> float:
-    """Return a linear channel as sRGB has it."""
+    """Convert a linear channel to sRGB."""
     if channel <= 0.0031308:
         return 12.92 * channel
     return float(1.055 * channel ** (1.0 / 2.4) - 0.055)
