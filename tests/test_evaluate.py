@@ -286,7 +286,7 @@ def test_the_command_prints_and_writes_a_page(tmp_path, propensities):
     arguments = ["evaluate", str(path), "--policies", f"newton,random,{state}", "--out", str(page)]
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 0, result.output
-    assert "learnt from the first 60 rounds, evaluated on 60 after them" in result.output
+    assert "learnt from the first 60 rounds, evaluated on the 60 after them" in result.output
     assert ("This is a model's opinion" in result.output) != propensities
     assert ("doubly robust" in result.output) == propensities
     assert ("This is a model&#39;s opinion" in page.read_text()) != propensities

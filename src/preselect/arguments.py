@@ -164,7 +164,7 @@ def as_floats(values: ArrayLike, argument: str, *ndims: int) -> NDArray[np.float
 
 
 def as_integers(values: ArrayLike, argument: str, expectation: str) -> NDArray[np.int64]:
-    """Return a one-dimensional int64 array; the error says what was expected."""
+    """Return a one-dimensional int64 array; raise an InputError that says what was expected."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):

@@ -18,7 +18,7 @@ _CLOSE, _MOST_STEPS = 1e-9, 60
 
 
 class Chances:
-    """Chances of winning that have been corrected: a policy only has to choose well, but a report has to predict well.
+    """Corrects chances of winning: a policy only has to choose well, but a report has to predict well.
 
     With v_i = exp(u_i) and V their sum, the model says that some arm wins with probability V / (1 + V), and that it is
     arm i with probability v_i / V. But u is an estimate of many weights from few rounds, so these chances are too
@@ -79,7 +79,7 @@ class Chances:
 
 
 class _Belief:
-    """A Gaussian belief about a few weights, which forgets; the likelihood of an outcome depends on z = x'w only."""
+    """A Gaussian belief about a few weights, which slowly forgets; an outcome's likelihood depends on z = x'w only."""
 
     def __init__(self, mean: Floats, precision: Floats) -> None:
         self.mean, self._precision = mean, precision

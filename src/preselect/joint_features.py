@@ -202,7 +202,7 @@ class JointFeatures:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int] | None) -> None:
-        """Restore the arrays of n slots and the counts from a state file; files of earlier versions have fewer."""
+        """Restore the arrays of n slots and the counts from a state file; earlier versions wrote fewer counts."""
         found = {"context_seen": arrays["context_scaling"], **arrays}
         expected = {**self.arrays(), "values": np.empty((n, self._values.shape[1]))}
         for name, array in expected.items():

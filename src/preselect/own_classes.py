@@ -34,7 +34,7 @@ def _parse_parameters(text: str, inside: str, kind: str) -> dict[str, Any]:
         if any(keyword.arg is None for keyword in call.keywords):
             raise ValueError
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # the last three: nested too deeply
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # the last three if nested too deeply
         raise InputError(f"cannot read the {kind} {show(text)}; write name or name(parameter=value, ...)") from None
 
 
@@ -86,7 +86,7 @@ def _list_content(value: object) -> Iterator[object]:
 
 
 def _list_code(code: CodeType) -> Iterator[object]:
-    """Yield what a function does, and those inside it, in a form that is the same in every process."""
+    """Yield what a function and the functions inside it do, in a form that is the same in every process."""
     yield code.co_code, code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

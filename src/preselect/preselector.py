@@ -233,7 +233,7 @@ class Preselector(NamedArms, ReadableState):
     ) -> NamedDecision:
         """Choose as `select` does, but change nothing: the same state, arguments and seed give the same decision.
 
-        For several processes that choose with copies of one state. The process that learns from their decisions gives
+        Use it if several processes choose with copies of one state. The process that learns from their decisions gives
         each of them to `record`, and to `learn` when its outcome is known.
 
         Parameters

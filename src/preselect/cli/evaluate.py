@@ -119,7 +119,7 @@ def _show(bar: Bar, done: int, total: int, policy: str) -> None:
 
 
 def _print(found: Evaluation) -> None:
-    click.echo(f"learnt from the first {found.learnt_from} rounds, evaluated on {found.rounds} after them")
+    click.echo(f"learnt from the first {found.learnt_from} rounds, evaluated on the {found.rounds} after them")
     if found.reason:
         click.echo(f"This is a model's opinion ({found.reason}): it is wrong wherever the model is.")
     click.echo(f"{found.measure}: {found.meaning}")

@@ -40,7 +40,7 @@ from preselect.state import is_state
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a page about it. An earlier page is replaced; any other file stays as it is.",
+    help="Write a page about the fit. An earlier page is replaced; any other file stays as it is.",
 )
 def fit_logs(
     logs: Path,

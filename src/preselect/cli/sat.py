@@ -44,7 +44,7 @@ def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parame
         try:
             low, high = int(first), int(last or first)
         except ValueError:
-            raise click.BadParameter(f"{text!r:.80} is not an integer, or two as in FROM:TO.") from None
+            raise click.BadParameter(f"{text!r:.80} is neither an integer nor two integers as in FROM:TO.") from None
         if low > high:
             raise click.BadParameter(f"{text:.80} has the larger number first.")
         if low < least or high > most:
@@ -187,7 +187,7 @@ def _print_answer(found: SearchResult) -> None:
     default="-7",
     show_default=True,
     metavar="FROM:TO",
-    help="Range of x in the ratio 2^x, which is drawn, or one number: 0 gives random graphs, -7 almost rings.",
+    help="Range from which x in the ratio 2^x is drawn, or one number: 0 gives random graphs, -7 almost rings.",
 )
 @click.option(
     "--neighbours", type=int, default=10, show_default=True, help="Neighbours of a vertex on average, an even number."

@@ -58,7 +58,7 @@ _KEYS = "preselect.keys"
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="The least severe lines to log, as JSON, to standard error.",
+    help="The severity from which lines are logged, as JSON, to standard error.",
 )
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:

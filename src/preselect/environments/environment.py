@@ -41,7 +41,7 @@ class Environment(Protocol):
         """The data with which `measure` judges a choice in this round, such as the true log-utilities of all arms."""
 
     def measure(self, truths: Floats, arms: NDArray[np.int64]) -> dict[str, Floats]:
-        """What each of several rounds adds to the totals by which policies are judged.
+        """Return what each of some rounds adds to the totals by which policies are judged.
 
         Parameters
         ----------

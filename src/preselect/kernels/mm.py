@@ -18,7 +18,7 @@ def minorise_maximise(
     tolerance: float,
     most_sweeps: int,
 ) -> int:
-    """Hunter's (2004) update, in place, until no worth changes by more than a share of `tolerance`; returns the sweeps.
+    """Hunter's (2004) update, in place, until no worth changes by a larger share than `tolerance`; returns the sweeps.
 
     Set s, seen counts[s] times, holds the arms members[starts[s]:starts[s + 1]]. Each arm also meets an imaginary arm
     of worth 1 and wins and loses `prior` times against it, which fixes the scale and keeps every worth positive.

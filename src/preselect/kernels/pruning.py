@@ -71,7 +71,7 @@ def grow(beta: float, growth: float, q: float) -> float:
 def bound_widths(
     eigenvalue: float, beta: float, growth: float, form: int, largest_square: float, leader_square: float
 ) -> Line:
-    """A line in the norm of x that lies above every width: of the logarithm, the tangent at the widest arm."""
+    """A line in the norm of x that lies above every width; with LOGARITHM, the tangent at the widest arm."""
     root = math.sqrt(eigenvalue)
     widest = root * (math.sqrt(largest_square) + math.sqrt(leader_square))
     bound = grow(beta, growth, widest * widest) * root

@@ -135,7 +135,7 @@ class Logs:
         T, n = len(self), len(self.arms)
         places = np.repeat(np.arange(T), np.diff(self.starts)) * n + self.arm
         last = np.full((n, len(self.features)), np.nan)
-        last[self.arm] = self.values  # the last of several rows counts
+        last[self.arm] = self.values  # the last row of an arm counts
         columns: dict[str, Any] = {
             "values": np.tile(last, (T, 1)),
             "shown": np.zeros(T * n, dtype=np.bool_),

@@ -56,7 +56,7 @@ class ArmExplanation:
         }
 
     def list_cells(self) -> list[str]:
-        """Return the cells of its row in a table."""
+        """Return the cells of the arm's row in a table."""
         one = self.estimate
         error = "" if one.standard_error is None else f" ± {write_number(one.standard_error)}"
         return [self.name, self.role, write_share(one.chance), write_number(one.utility) + error, self._list_most()]

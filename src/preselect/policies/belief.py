@@ -80,7 +80,7 @@ class BeliefPolicy(LinearPolicy):
         self.rounds, self.observations, self.no_winners = outcomes, outcomes - without_winner, without_winner
 
     def widen_blocks(self, d: int, blocks: tuple[int, int]) -> Self:
-        """Return this policy with blocks, with one more feature in each of them and in each group of shared ones.
+        """Return this policy, which has blocks, with one more feature in each block and each group of shared features.
 
         Parameters
         ----------

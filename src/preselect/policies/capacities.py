@@ -1,4 +1,4 @@
-"""How many joint features a policy can have, and how it gets more; with blocks there is no limit to arms."""
+"""How many joint features a policy can have, and how it gets more; with blocks, any number of arms."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _choose_blocks(
 
 
 def widen(policy: Policy, joint: JointFeatures, covariance: str | None) -> Policy:
-    """Return the policy with room for twice as many arms, with its covariance in blocks if one would be too large.
+    """Return the policy with room for twice as many arms, in blocks if a full covariance would be too large.
 
-    Raises an InputError, and changes nothing, if that would be too large. Because room is doubled, an arm that joins
+    Raises an InputError, and changes nothing, if even that is too large. Because room is doubled, an arm that joins
     costs O(p^2) on average.
     """
     before = joint.capacity

@@ -35,7 +35,7 @@ _NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # bits of kernels.neighbours: no rival
 class Nearby(BeliefPolicy):
     """Learns one linear model per arm with online Newton steps, and corrects utilities by the nearest past races.
 
-    **The line*, a linear model. Every arm has its own belief N(theta, P) about its weights and learns alone, as in
+    *The line*, a linear model. Every arm has its own belief N(theta, P) about its weights and learns alone, as in
     online logistic regression (an extended Kalman filter): the other arms of a race count as rivals of known worth. A
     time limit gives utilities an absolute zero (see preselect.policies.race_times; EARLY has utility 0 here). So the
     covariances between arms, which Newton keeps, are worth little; without them a race costs O(k p²) for p features of

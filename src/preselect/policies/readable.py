@@ -1,4 +1,4 @@
-"""The base of `Policy` with all but rounds: scores, propensities, saving and loading."""
+"""The base of `Policy`, with everything but playing rounds: scores, propensities, saving and loading."""
 
 from __future__ import annotations
 

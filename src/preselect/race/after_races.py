@@ -113,7 +113,7 @@ class AfterRace:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it at once, without waiting until its processes are dead."""
+        """End the after-race at once, without waiting until its processes are dead."""
         with self._lock:
             if self._supervision is not None and not self._findings.is_stopped:
                 self._supervision.stop()
@@ -126,7 +126,7 @@ class AfterRace:
         return self._thread.is_alive()
 
     def wait(self) -> None:
-        """Wait until it has ended, and all its processes are dead."""
+        """Wait until the after-race has ended, and all its processes are dead."""
         while self._thread.is_alive():  # not one long wait: Ctrl-C may be delivered to any thread, and wakes no other
             self._thread.join(_TICK_SECONDS)
 

@@ -22,8 +22,8 @@ An `Arm` is a command with placeholders; on an instance it becomes a `Racer`, a 
     [success]                        # what counts as an answer; [arms.NAME.success] overrides it for one arm
     exit_codes = [10, 20]            # or: pattern = "^s (UN)?SATISFIABLE"
     verifier = "model"               # or "none", or a command such as ["drat-check", "{instance}", "{output}"]
-    # value = '^objective: (\S+)'     # instead of the first answer the best one wins, by its last match, or by the
-    # better = "smaller"             # number that a command prints, such as ["stat", "--format=%s", "{output}"]
+    # value = '^objective: (\S+)'     # the best value wins, not the first answer: the last match in the output, or
+    # better = "smaller"             # what a command prints, such as ["stat", "--format=%s", "{output}"]
 
     [learning]                       # after-races: arms that were not chosen run when the answer is out
     budget = 0.5                     # at most half as much core time again as the races take; 0 by default
@@ -198,7 +198,7 @@ class Pool:
         return self.better is None and (self.features.kind == "sat" or by_code or by_model)
 
     def override(self, *, k: int | None = None, seconds: float | None = None) -> "Pool":
-        """Return the pool with another number of racers or another time limit, where one is given."""
+        """Return the pool with another number of racers or another time limit, if one is given."""
         chosen = self.k if k is None else _check_k(integer(k, "k", 1), len(self.arms))
         return replace(self, k=chosen, limits=self._limit(self.limits.seconds if seconds is None else seconds))
 

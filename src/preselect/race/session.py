@@ -304,7 +304,7 @@ class RaceSession:
     # the journal
 
     def _list_feature_names(self, error: InputError) -> Iterable[str]:
-        """List the names of unavailable features; raise the error if neither pool nor journal knows them."""
+        """List the names of unavailable features; raise `error` if neither pool nor journal knows them."""
         known = list_feature_names(self.pool.features)
         if known is not None:
             return known

@@ -22,7 +22,7 @@ from preselect.race.supervision import Judge, Limits, Racer, Status, Supervision
 from preselect.race.supervisor.children import MEGABYTE
 from preselect.race.supervisor.files import Copy, Output
 
-_MIN_SECONDS = 10.0  # verifiers and value commands have at least so much time, even if races have less
+_MIN_SECONDS = 10.0  # verifiers and value commands have at least this long, even if races are shorter
 _MAX_CHARACTERS = 400  # of a number
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -125,7 +125,7 @@ class _Judge:
 
 
 def _match(pattern: str, output: str, status: str) -> tuple[str, ...]:
-    """Return the command that prints the last match of a pattern in the output of a racer that ended like this."""
+    """Return the command that prints the last match of a pattern in a racer's output, given how the racer ended."""
     return (sys.executable, "-I", "-S", "-c", _SCRIPT, pattern, output, status)
 
 

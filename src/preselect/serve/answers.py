@@ -258,7 +258,7 @@ def require_arm(preselector: Preselector, arm: str) -> None:
 def require_same_outcome(before: Told, now: Told) -> None:
     """Raise a ConflictError if another outcome was reported before."""
     if not now.says_the_same(before):
-        raise ConflictError(f"decision {now.key} has a different outcome already:  {before.outcome}")
+        raise ConflictError(f"decision {now.key} has a different outcome already: {before.outcome}")
 
 
 def tell_each(

@@ -16,7 +16,7 @@ class Deadlines:
         return len(self._expires)
 
     def add(self, id: str, expires: float, name: str) -> None:
-        """Remember a decision of a preselector that waits until then."""
+        """Remember that a decision of a preselector waits until a certain time."""
         self._expires[id] = expires, name
         heappush(self._heap, (expires, id))
 

@@ -50,7 +50,7 @@ class Follower(Learner):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Decisions, and those that wait, were told, were void or have expired."""
+        """The numbers of all decisions, and of those that wait, were told, were void or have expired."""
         ended = sum(self._counts[name] for name in ("told", "void", "expired"))
         return {**self._counts, "waiting": self._counts["decisions"] - ended}
 

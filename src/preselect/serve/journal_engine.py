@@ -76,7 +76,7 @@ class JournalEngine:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Nothing is written."""
+        """Do nothing, because nothing is written."""
         yield
 
     def create(self, *_: Any) -> Any:
@@ -126,7 +126,7 @@ class JournalEngine:
             return [*map(Record, storage.read(seen.journal_name, after, limit))]
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
-        """Read something of a preselector."""
+        """Return what a function reads from a preselector."""
         return read(self._find(name).fold.preselector)
 
     def update(self, name: str, after: int | None) -> schemas.Update:
@@ -138,14 +138,14 @@ class JournalEngine:
         return answers.make_update(seen.fold.number, seen.fold.preselector.version, seen.count(), rounds)
 
     def expire_due(self) -> int:
-        """Nothing expires here."""
+        """Return 0, because nothing expires here."""
         return 0
 
     def check(self) -> None:
-        """Nothing is written."""
+        """Do nothing, because nothing is written."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
     @contextmanager
     def _open(self, seen: _Seen) -> Iterator[Journal]:

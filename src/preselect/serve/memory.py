@@ -69,18 +69,18 @@ class MemoryEngine:
         self._deadlines = Deadlines()
 
     def start(self) -> None:
-        """Nothing is stored."""
+        """Do nothing, because nothing is stored."""
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Nothing has to be committed."""
+        """Do nothing, because nothing has to be committed."""
         yield
 
     def create(self, name: str, new: NewPreselector) -> tuple[schemas.Description, bool]:
         """Make a preselector."""
         kept = self._kept.get(name)
         if kept is not None and kept.new != new:
-            raise ConflictError(f"there is a preselector {name} already, made from something else; use another name")
+            raise ConflictError(f"there is a preselector {name} already, with other settings; use another name")
         if kept is None:
             self._kept[name] = _Kept(name, new, answers.make_preselector(new))
         return self.describe(name), kept is None
@@ -192,7 +192,7 @@ class MemoryEngine:
         return records[begin : begin + limit]
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
-        """Read something of a preselector."""
+        """Return what a function reads from a preselector."""
         return read(self._find(name).preselector)
 
     def update(self, name: str, after: int | None) -> schemas.Update:
@@ -207,7 +207,7 @@ class MemoryEngine:
         )
 
     def expire_due(self) -> int:
-        """Expire what is due."""
+        """Expire the decisions that are due."""
         due = self._deadlines.list_due(time.time(), _MOST_EXPIRED)
         for key in due:
             kept, past = self._past[key]
@@ -215,10 +215,10 @@ class MemoryEngine:
         return len(due)
 
     def check(self) -> None:
-        """Memory can always be written."""
+        """Do nothing, because memory can always be written."""
 
     def close(self) -> None:
-        """Nothing is stored."""
+        """Do nothing, because nothing is stored."""
 
     def _find(self, name: str) -> _Kept:
         kept = self._kept.get(name)

@@ -79,7 +79,7 @@ def read_mistake(error: msgspec.ValidationError, content: bytes, kind: type[Any]
 
 
 def _resolve(value: Any, steps: list[str | int], kind: type[Any]) -> list[str | int]:
-    """Return the steps with the names of entries instead of "..."."""
+    """Return the steps to a mistake, with the names of entries in place of "..."."""
     if "..." not in steps:
         return steps
     place = steps.index("...")

@@ -23,7 +23,7 @@ _GRACE = 30  # seconds to answer accepted requests before a stop
 
 
 def run(service: Service, host: str, port: int, *, patience: float, announce: Callable[[str], None]) -> None:
-    """Serve until a signal says stop; then answer what was accepted. Raises what kept the backend from starting."""
+    """Serve until a signal arrives, then answer accepted requests. Raises the error of a backend that did not start."""
     _raise_limit()
     config = uvicorn.Config(
         service,

@@ -197,7 +197,7 @@ class SharedEngine:
                 ) from None
             self._lead(follower)
         if follower.new != new:
-            raise ConflictError(f"there is a preselector {name} already, made from something else; use another name")
+            raise ConflictError(f"there is a preselector {name} already, with other settings; use another name")
         return follower.describe(), is_new
 
     def describe(self, name: str) -> schemas.Description:
@@ -289,7 +289,7 @@ class SharedEngine:
         return [*journal.records(after, min(limit, max(journal.last - after, 0)))]
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
-        """Read something of a preselector."""
+        """Return what a function reads from a preselector."""
         return read(self._find(name).preselector)
 
     def update(self, name: str, after: int | None) -> schemas.Update:

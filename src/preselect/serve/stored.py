@@ -94,7 +94,7 @@ class StoredEngine:
         """Make a preselector."""
         kept = self._kept.get(name)
         if kept is not None and kept.new != new:
-            raise ConflictError(f"there is a preselector {name} already, made from something else; use another name")
+            raise ConflictError(f"there is a preselector {name} already, with other settings; use another name")
         if kept is None:
             state = answers.make_preselector(new).to_bytes()
             journal, is_new = Journal.begin(self._storage, name, state, {MADE_FROM: msgspec.to_builtins(new)})
@@ -198,7 +198,7 @@ class StoredEngine:
         return [*self._find(name).journal.records(after, limit)]
 
     def inspect(self, name: str, read: Callable[[Preselector], Any]) -> Any:
-        """Read something of a preselector."""
+        """Return what a function reads from a preselector."""
         return read(self._find(name).learner.preselector)
 
     def update(self, name: str, after: int | None) -> schemas.Update:
@@ -209,7 +209,7 @@ class StoredEngine:
         return answers.make_update(kept.journal.last, kept.learner.preselector.version, kept.counts, rounds)
 
     def expire_due(self) -> int:
-        """Expire what is due."""
+        """Expire the decisions that are due."""
         due = self._deadlines.list_due(time.time(), _MOST_EXPIRED)
         for key in due:
             self._expire(self._locate(key, None), key)

@@ -323,7 +323,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A decision expired without an outcome. None is accepted any more, and nothing is learnt.
+    """A decision expired without an outcome. No outcome is accepted any more, and nothing is learnt.
 
     Parameters
     ----------

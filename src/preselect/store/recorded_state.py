@@ -98,7 +98,7 @@ class RecordedState:
         return self.preselector.scores(context)
 
     def estimates(self, context: Values | None = None, *, among: Names | None = None) -> Estimates:
-        """What is believed now about every arm in a context: see Preselector.estimates.
+        """Estimate every arm in a context: see Preselector.estimates.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Journals in an SQLite file: one process writes it, protected by a lock, and any number of processes read it.
 
-Commits are on disk when they return (WAL, synchronous=FULL). In a young file, events are moved early from the log
-(`-wal`) to the file itself. A log that is missing is noticed.
+Commits are on disk when they return (WAL, synchronous=FULL). While a file has few events, they are soon moved from the
+log (`-wal`) to the file itself. A missing log is noticed.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class SQLiteStorage:
         return sum(last.number or 0 for last in map(self.last, self.journals()) if last is not None)
 
     def _check_total(self) -> None:
-        """Raise a JournalError if there are fewer events than a process that did not end well acknowledged."""
+        """Raise a JournalError if there are fewer events than a process acknowledged that did not close the file."""
         lock, found = self._lock, self._count_events()
         if lock is not None and found < lock.acknowledged:
             raise JournalError(

@@ -155,7 +155,7 @@ class Plan(ABC):
         return tuple(setting)
 
     def name_group(self, setting: Setting) -> str:
-        """Describe what a setting has in common with others over which medians are taken."""
+        """Describe the group of settings to which this one belongs when medians are taken."""
         return f"k = {setting.k}"
 
     def describe_setting(self, setting: Setting) -> str:

@@ -81,7 +81,7 @@ class SapsPlan(Plan):
         return f"{rounds} instances of {source}, {self.feedback} feedback, λ = {self.scale:g}"
 
     def read_data(self, setting: SapsSetting) -> SettingData:
-        """Return the numbers of instances and of joint features, and the total regrets of sets that learn nothing."""
+        """Return the numbers of instances and of joint features, and total regrets of choices that learn nothing."""
         table = _read_table(self.data)
         arms, contexts = table.joint_features
         n = len(arms)

@@ -18,7 +18,7 @@ _USEFUL = 0.05  # if no p-value can be as small as this, none is given
 
 @dataclass(frozen=True)
 class Summary:
-    """A policy's sums at the horizon, over repetitions.
+    """A policy's sums at the horizon, summarised over repetitions.
 
     Parameters
     ----------

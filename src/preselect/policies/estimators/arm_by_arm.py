@@ -16,7 +16,7 @@ _NO_OWN = np.empty((1, 0))
 
 
 class ArmByArm(Gaussian):
-    """The belief theta ~ N(theta, P); `BlockNewton` does the same with a block for each arm."""
+    """The belief theta ~ N(theta, P), updated arm by arm; `BlockNewton` does the same with a block for each arm."""
 
     def __init__(self, d: int) -> None:
         super().__init__(d, mean=0.0, precision=1.0)

@@ -41,7 +41,7 @@ class BlockNewton(Estimator):
         if discount != 1.0:
             raise InputError(f"discount is {discount}, but a policy with blocks cannot forget; use discount=1.0")
         if d < self.shared or (d - self.shared) % self.size:
-            raise InputError(f"d={d} is not {self.shared} shared features and some slots of {self.size}")
+            raise InputError(f"d={d} is not made up of {self.shared} shared features and slots of {self.size}")
         super().__init__(d)
         self.discount = 1.0
         self.mean, self.precision = _as_one(mean, "mean"), _as_one(precision, "precision", above=0.0)

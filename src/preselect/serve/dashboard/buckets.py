@@ -113,7 +113,7 @@ def _keep_most(counts: Counter[str | None]) -> Counter[str | None]:
 
 
 class Timeline:
-    """Buckets in order, at most 600. Empty ones are left out; their width doubles when there are too many.
+    """At most 600 buckets in order, without empty ones. The width of all doubles when there are too many.
 
     Attributes
     ----------

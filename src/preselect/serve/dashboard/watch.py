@@ -16,7 +16,7 @@ from preselect.serve.stream import Streams
 
 _PAGE = 500  # events that are read at once
 _SLICE = 50  # events to count, in about a millisecond, before requests have their turn
-_PAUSE = 0.5  # seconds between two checks for news
+_PAUSE = 0.5  # seconds between two checks for new events
 _REST = 60.0  # seconds after the last request for a page until its figures are dropped
 _FIRST_LOOK = 0.4  # seconds that the first page waits for the history, enough for a short one
 _SERIES = 1.0  # seconds, at least, for which computed curves are used again

@@ -56,7 +56,7 @@ def _make_dial(feature: str, less: str, more: str, strength: float) -> dict[str,
 
 
 def make_definition() -> dict[str, Any]:
-    """Return what the preselector is made from, in the words of the service."""
+    """Return what the preselector is made from, in the form that the service takes."""
     posters = list_posters()
     precision = [_FEATURE] * len(posters[0].list_features()) + [_POSTER] * len(posters)
     return {
