@@ -363,7 +363,7 @@ def test_rules_are_refused_exactly_if_they_leave_no_set(budget):
         ({"include": [1, 1]}, "include should be distinct positions from 0 to 4, not"),
         ({"groups": [0], "limits": [1]}, "groups should be 5 numbers, one per arm, from -1 to 0, because there are 1"),
         ({"groups": [0, 1, 0, 0, 0], "limits": [1]}, "groups should be 5 numbers, one per arm, from -1 to 0"),
-        ({"groups": [0] * 5, "limits": [-1]}, "at most -1 of group 0; use a limit of at least 0"),
+        ({"groups": [0] * 5, "limits": [-1]}, "the limit of group 0 is -1; use at least 0"),
         ({"groups": [0] * 5, "limits": [1]}, "k=2, but the limits of groups .group 0: 1. leave room for 1 arms only"),
         (
             {"include": [0, 1], "groups": [0, 0, 1, 1, 1], "limits": [1, 2]},

@@ -121,7 +121,7 @@ class Rules:
                 f"{len(limits)} limits, not {groups.tolist()!r:.80}"
             )
         for group in np.flatnonzero(limits < 0).tolist():
-            raise InputError(f"at most {limits[group]} of {self._name_group(group)}; use a limit of at least 0")
+            raise InputError(f"the limit of {self._name_group(group)} is {limits[group]}; use at least 0")
         included = groups[self.include]
         for group in np.flatnonzero(np.bincount(included[included >= 0], minlength=len(limits)) > limits).tolist():
             raise InputError(

@@ -228,7 +228,7 @@ def choose(
     finite, largest_square, best_out = _seed(X, theta, eligible, scratch, arms, bounds)
     if not finite:
         return NOT_FINITE
-    if beta > 0.0 and (form != CONTRAST or arms.shape[0] > 1):  # else the seeds are the choice
+    if beta > 0.0 and (form != CONTRAST or arms.shape[0] > 1):  # otherwise the seeds are the choice
         leader = -1
         if form == CONTRAST:
             leader = arms[0]
@@ -246,7 +246,7 @@ def choose(
         if not finite:
             return NOT_FINITE
         if leader >= 0:
-            bounds[arms.shape[0]] = bounds[arms.shape[0] + 1]  # the width of its contrast with the best of the others
+            bounds[arms.shape[0]] = bounds[arms.shape[0] + 1]  # of its contrast with the best of the others
             bounds[0] = scratch[0, leader] + bounds[arms.shape[0]]
     return _finish(X, arms, bounds, rows, best_out)
 

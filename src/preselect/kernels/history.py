@@ -89,7 +89,7 @@ def metropolis(
         for a in range(d):
             for b in range(d):
                 square += (theta[a] - estimate[0, a]) * estimate[1 + a, b] * (theta[b] - estimate[0, b])
-        proposed += 0.5 * (tails + d) * math.log1p(square / tails)  # over the density of the proposal
+        proposed += 0.5 * (tails + d) * math.log1p(square / tails)  # divided by the density of the proposal
         if step < 0 or chances[step] < proposed - weight:
             weight = proposed
             for a in range(d):

@@ -29,7 +29,7 @@ _FIRST = 3  # races before there are corrections
 _OVERDUE = 3  # once every arm could have raced this often, an arm that never did gets a race
 _EARLY, _TRIVIAL, _FAILURE = 0.1, 1e-3, 10.0  # as in race_times
 _MOST_RACES = 1_000_000
-_NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # bits of kernels.neighbours: no rivals, NOBODY, both virtual arms
+_NO_RIVAL, _NOBODY, _EARLY_ARM = 1, 2, 4  # rivals as bits, see kernels.neighbours: none, NOBODY, both virtual arms
 
 
 class Nearby(BeliefPolicy):

@@ -99,7 +99,7 @@ def _join(rows: Floats, ranking: list[int], offsets: list[float], virtual: list[
     longer[:k] = rows
     order = ranking + [place for place in range(len(offsets)) if place not in ranking]
     for array in (found := Race(longer, np.array(ranking, np.int64), np.array([offsets[i] for i in order]))):
-        array.setflags(write=False)  # like the rows of decisions: kernels are compiled for one kind of array
+        array.setflags(write=False)  # read-only, like the rows of decisions: kernels are compiled for one kind of array
     return found
 
 

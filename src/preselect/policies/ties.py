@@ -27,5 +27,5 @@ def settle_ties(policy: Policy, ranking: Integers, k: int) -> Integers:
         raise InputError(f"{name} does not learn from ties; rank the arms without ties, or give the winner alone")
     kept = ranking if policy.outside else ranking[: np.searchsorted(ranking[:, 1], k)]
     found = kept[:, 0].copy() if np.array_equal(kept[:, 1], np.arange(1, len(kept) + 1)) else kept
-    found.setflags(write=False)  # like all rankings: kernels are compiled for one kind of array
+    found.setflags(write=False)  # read-only, like all rankings: kernels are compiled for one kind of array
     return found

@@ -15,7 +15,7 @@ from preselect.sat import dimacs
 
 _WITH_MODEL = dimacs.Formula.of(3, [[1, -2], [2, 3], [-1, -3]])
 _WITHOUT_MODEL = dimacs.Formula.of(2, [[1, 2], [1, -2], [-1, 2], [-1, -2]])
-_MAX_SECONDS, _MAX_SECONDS_WITHOUT_MODEL = 30.0, 3.0  # local search always takes the latter
+_MAX_SECONDS, _MAX_SECONDS_WITHOUT_MODEL = 30.0, 3.0  # local search always takes the second, because it proves nothing
 _MAX_OUTPUT = 2**20  # bytes of output to keep: more than an answer about a tiny formula takes
 _QUICK_SECONDS = 0.1
 

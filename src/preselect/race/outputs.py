@@ -56,7 +56,7 @@ class OutputFolder:
         replace_plain(path, output)
 
     def remove(self, instance: Path) -> None:
-        """Remove our output of an earlier run, which does not answer this one; a file that is not ours stays."""
+        """Remove the output of an earlier run, which is no answer in this one; files that are not ours stay."""
         path = self.locate(instance)
         if not path.is_symlink() and self.is_ours(path):
             path.unlink()

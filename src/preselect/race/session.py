@@ -262,7 +262,7 @@ class RaceSession:
     # after-races
 
     def _choose_for_after_race(self, entry: Entry, job: Job, result: RaceResult) -> tuple[str, ...]:
-        """Return the arms that teach most, as many as the budget allows."""
+        """Return the arms from which most would be learnt, as many as the budget allows."""
         if result.void is not None or result.better is not None or self.cluster is not None or self._is_stopped:
             return ()
         seconds = find_time(job, result)

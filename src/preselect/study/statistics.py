@@ -91,7 +91,7 @@ def compare(pairs: Mapping[_Key, tuple[Floats, Floats]]) -> dict[_Key, PairedCom
     Parameters
     ----------
     pairs : mapping
-        Two policies' values, for the same repetitions in the same order, at least one; the same key in the result.
+        For any key, the values of two policies in the same repetitions, at least one. The result has the same keys.
     """
     differences = {key: one - other for key, (one, other) in pairs.items()}
     splits = [(int(np.sum(values < 0.0)), int(np.sum(values > 0.0))) for values in differences.values()]

@@ -15,7 +15,7 @@ from preselect.scaling import Change
 _Outcomes: TypeAlias = tuple[Floats, Floats, Integers, Integers, Integers | None, int]
 
 NO_OFFSETS = np.empty(0)  # nothing is added to utilities
-NO_OFFSETS.setflags(write=False)  # like the offsets of races: kernels are compiled for one kind of array
+NO_OFFSETS.setflags(write=False)  # read-only, like the offsets of races: kernels are compiled for one kind of array
 
 
 class History:

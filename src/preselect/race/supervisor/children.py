@@ -38,7 +38,7 @@ class Gate:
 
     def wait(self) -> bool:
         """Wait in a racer's process until the gate opens; return False if the supervisor has died."""
-        os.close(self.gate_out)  # while it is open, the pipe does not end when the supervisor dies
+        os.close(self.gate_out)  # this end, if open, would keep the pipe from ending when the supervisor dies
         os.write(self.arrivals_out, b".")
         return bool(os.read(self.gate_in, 1))
 

@@ -76,7 +76,7 @@ class Watch:
         while not is_over and time.monotonic() < self._used + _REST:
             try:
                 records = await self._backend.history(self.name, self.aggregate.number, _PAGE)
-            except PreselectError:  # the service starts or stops, or the storage fails; the page says so
+            except PreselectError:  # the service is starting or stopping, or the storage fails; the page says so
                 records = []
             for begin in range(0, len(records), _SLICE):
                 self.aggregate.fold(records[begin : begin + _SLICE])
