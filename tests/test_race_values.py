@@ -214,7 +214,7 @@ def test_an_arm_may_print_its_value_in_its_own_way(by_value, instance):
         ("value = ['x']\nbetter = 'smaller'", "has no {output}"),
         ("value = '(x)'\nbetter = 'more'", "success.better is 'more'; use 'smaller' or 'larger'"),
         ("better = 'larger'", "arms.a.success.value is missing; write it there, or into [success] for all arms"),
-        ("unfinished = true", "success has a value, but success.better is missing"),
+        ("unfinished = true", "success has value or unfinished, but success.better is missing"),
         ("value = '(x)'\nbetter = 'larger'\nverifier = 'model'", "answers with values are not models"),
         ("[arms.a.success]\nbetter = 'larger'", "arms.a.success.better does not belong here"),
     ],

@@ -21,8 +21,8 @@ class RaceReplay:
     there is no winner. Ties are broken at random. An outcome says after which share of its time limit the race ended.
 
     After-races are replayed as `RaceSession` runs them: k arms at a time, until the first of them has solved the
-    instance or the time of the best arm so far has passed. In scenarios of qualities every run takes the whole limit,
-    and CPU times are in units of the limit.
+    instance or the time of the best arm so far has passed. If a scenario has no usable times, for example because it
+    has qualities instead, every run takes the whole limit, and CPU times are in units of the limit.
 
     Parameters
     ----------

@@ -84,7 +84,9 @@ def read_success(table: Table, name: str, default: Success, folder: Path) -> Suc
 
 def _read_value(table: Table, name: str, found: Success, folder: Path) -> Success:
     if ("value" in table or "unfinished" in table) and found.better is None:
-        raise InputError(f'{name} has a value, but success.better is missing; write "smaller" or "larger" there')
+        raise InputError(
+            f'{name} has value or unfinished, but success.better is missing; write "smaller" or "larger" there'
+        )
     if found.better is not None and found.verifier == "model":
         raise InputError(f'{name}.verifier is "model", but answers with values are not models; use "none" or a command')
     if "value" in table:

@@ -17,7 +17,7 @@ from preselect.serve.stream import Streams
 _PAGE = 500  # events that are read at once
 _SLICE = 50  # events to count, in about a millisecond, before requests have their turn
 _PAUSE = 0.5  # seconds between two checks for new events
-_REST = 60.0  # seconds after the last request for a page until its figures are dropped
+_REST = 60.0  # seconds after the last request for a page until its figures are no longer updated
 _FIRST_LOOK = 0.4  # seconds that the first page waits for the history, enough for a short one
 _SERIES = 1.0  # seconds, at least, for which computed curves are used again
 _SECONDS_A_POINT = 1 / 120  # curves of many points are used longer: they cost more, and change less visibly
