@@ -15,7 +15,7 @@ NOTHING = np.empty(0)
 
 invert, sandwich, update = map(entry, (algebra.invert, averaging._sandwich, averaging._update))
 gain_precision = entry(algebra.gain_precision)
-largest_eigenvalue_bound = entry(pruning.largest_eigenvalue_bound)
+largest_eigenvalue_bound = entry(choosing.largest_eigenvalue_bound)
 
 
 FORMS = [LOGARITHM, PLAIN, CONTRAST]

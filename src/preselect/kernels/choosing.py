@@ -1,30 +1,25 @@
 """Choosing k of n arms: scores, widths, and the pruned search for the k best.
 
 The search has three parts. `_seed` finds the k arms with the largest utility. Their exact scores give a threshold
-that a better arm has to reach; `prune` tells by an upper bound whether an arm cannot, and `_fill` computes the exact
-scores, which cost O(d^2) each, of the arms that are left.
+that a better arm has to reach; `_prune` and `_misses` tell by upper bounds of widths whether an arm cannot, and `_fill`
+computes the exact scores, which cost O(d^2) each, of the arms that are left.
 """
 
 import math
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from preselect.compiling import embedded, embedded_sum, fused, helper, inlined
-from preselect.kernels.pruning import (
-    UNDERFLOW,
-    Curve,
-    Line,
-    bound_squares,
-    bound_widths,
-    grow,
-    largest_eigenvalue_bound,
-    misses,
-    prune,
-)
+from preselect.compiling import embedded, embedded_sum, fused, helper, inlined, reordered
 from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, Booleans, Floats, Integers, Matrix
 
 _FIRST = cast(int, np.int64(0))  # numba gives a plain 0 a type of its own, and would compile the helpers again for it
+_PACE = 8.0  # how fast the square of a growing beta grows
+_MOST_VARIANCE = 2.0  # of a lead: it grows no faster where variances are larger
+UNDERFLOW = 1e-290  # smaller squares lose digits or vanish
+
+_Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
+_Curve: TypeAlias = tuple[float, float, float, float]  # eigenvalue, per_square_along, constant, slope
 
 
 @embedded_sum
@@ -84,13 +79,45 @@ def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
     return max(total, 0.0)
 
 
+@reordered
+def largest_eigenvalue_bound(Sigma: Floats) -> float:
+    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
+
+    Computed for Sigma over its largest diagonal entry, which no other entry exceeds, because squares of its entries
+    may overflow or vanish.
+    """
+    d = Sigma.shape[0]
+    scale = 0.0
+    trace = 0.0
+    for a in range(d):
+        scale = max(scale, Sigma[a, a])
+        trace += Sigma[a, a]
+    if not scale > UNDERFLOW:
+        return max(trace, 0.0) * (1.0 + 1e-6)
+    inverse = 1.0 / scale
+    square = 0.0
+    for a in range(d):
+        for b in range(d):
+            entry = Sigma[a, b] * inverse
+            square += entry * entry
+    mean = trace / d * inverse
+    variance = max(square / d - mean * mean, 1e-12 * square / d)
+    return float((abs(mean) + math.sqrt(variance * (d - 1))) * (1.0 + 1e-6) * scale)
+
+
+@inlined
+def _grow(beta: float, growth: float, q: float) -> float:
+    """The factor of sqrt(q) in a width: beta, which grows with q up to 2 if `growth` is above 0."""
+    return math.sqrt(beta * beta + _PACE * math.log1p(growth * min(q, _MOST_VARIANCE))) if growth > 0.0 else beta
+
+
 @embedded
 def _width(X: Matrix, i: int, leader: int, Sigma: Floats, beta: float, growth: float, form: int, x: Floats) -> float:
     """The width of arm i, or of its contrast with the leader unless that is -1. `x` is scratch space for a row."""
     for a in range(X.shape[1]):
         x[0, a] = np.float64(X[i, a]) - (np.float64(X[leader, a]) if leader >= 0 else 0.0)
     q = _quadratic_form(x, _FIRST, Sigma)
-    root = grow(beta, growth, q) * math.sqrt(q)
+    root = _grow(beta, growth, q) * math.sqrt(q)
     return math.log1p(root) if form == LOGARITHM else root
 
 
@@ -157,6 +184,47 @@ def _finish(X: Matrix, arms: Integers, bounds: Floats, rows: Floats, best_out: f
     return TIED if best_out >= bounds[k - 1] - tolerance(bounds[k - 1]) else OK
 
 
+@helper
+def _bound_widths(
+    eigenvalue: float, beta: float, growth: float, form: int, largest_square: float, leader_square: float
+) -> _Line:
+    """A line in the norm of x that lies above every width: of the logarithm, the tangent at the widest arm."""
+    root = math.sqrt(eigenvalue)
+    widest = root * (math.sqrt(largest_square) + math.sqrt(leader_square))
+    bound = _grow(beta, growth, widest * widest) * root
+    shift = bound * math.sqrt(leader_square)
+    largest = bound * math.sqrt(largest_square) + shift
+    if form == LOGARITHM:
+        return bound, shift, largest, math.log1p(largest), 1.0 / (1.0 + largest)
+    return bound, shift, largest, largest, 1.0
+
+
+@embedded
+def _prune(u: float, square: float, least: float, line: _Line) -> bool:
+    """Whether an arm cannot reach the score `least`, by the upper bound of its width; never if that is not finite."""
+    bound, shift, largest, widest, slope = line
+    if u + widest < least:
+        return True
+    return u + widest - slope * (largest - shift - bound * math.sqrt(square)) < least
+
+
+@inlined
+def _bound_squares(eigenvalue: float, per_square_along: float, beta: float, growth: float, square: float) -> _Curve:
+    """A curve that lies above every squared width: see `_misses`. The logarithm in beta by its tangent at `square`."""
+    q = min(eigenvalue * square, _MOST_VARIANCE)
+    slope = _PACE * growth / (1.0 + growth * q) if q < _MOST_VARIANCE else 0.0
+    constant = beta * beta + _PACE * math.log1p(growth * q) - slope * q
+    return eigenvalue, per_square_along, constant, slope
+
+
+@inlined
+def _misses(lead: float, square: float, along: float, curve: _Curve) -> bool:
+    """Whether the width of an arm with this x'x, or contrast, is less than `lead`; never if it may overflow."""
+    eigenvalue, per_square_along, constant, slope = curve
+    q = eigenvalue * square + per_square_along * along * along
+    return lead > 0.0 and q * (constant + slope * q) < lead * lead
+
+
 @inlined
 def _fill(
     X: Matrix,
@@ -165,8 +233,8 @@ def _fill(
     growth: float,
     form: int,
     leader: int,
-    line: Line,
-    curve: Curve,
+    line: _Line,
+    curve: _Curve,
     y: Floats,
     eligible: Booleans,
     scratch: Floats,
@@ -186,12 +254,12 @@ def _fill(
         i = seeds[turn] if turn < k else turn - k
         u, square = scratch[0, i], scratch[1, i]
         if turn >= k:
-            if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or prune(u, square, least, line):
+            if not (eligible.shape[0] == 0 or eligible[i]) or square < 0.0 or _prune(u, square, least, line):
                 continue
             along = 0.0
             if leader >= 0:
                 along, square = _difference(X, i, leader, y)
-            if form != LOGARITHM and misses(least - u, square, along, curve):
+            if form != LOGARITHM and _misses(least - u, square, along, curve):
                 continue
         width = 0.0 if i == leader else _width(X, i, leader, Sigma, beta, growth, form, x)
         finite &= math.isfinite(width)
@@ -235,11 +303,11 @@ def choose(
             if bounds[1] >= bounds[0] - tolerance(bounds[0]):
                 return TIED
         eigenvalue, leader_square = largest_eigenvalue_bound(Sigma), scratch[1, leader] if leader >= 0 else 0.0
-        line = bound_widths(eigenvalue, beta, growth, form, largest_square, leader_square)
+        line = _bound_widths(eigenvalue, beta, growth, form, largest_square, leader_square)
         along, per_square_along = theta, 0.0
         if apart.shape[0] > 0:
             along, per_square_along, eigenvalue = apart, apart[-2], apart[-1]
-        curve = bound_squares(eigenvalue, per_square_along, beta, growth, largest_square)
+        curve = _bound_squares(eigenvalue, per_square_along, beta, growth, largest_square)
         finite, best_out = _fill(
             X, Sigma, beta, growth, form, leader, line, curve, along, eligible, scratch, arms, bounds
         )
@@ -266,10 +334,11 @@ def score(
 ) -> int:
     """Compute score and width of every arm, the same to the last bit as those by which `choose` ranks.
 
-    An arm that cannot reach `least` is given minus infinity instead, without the quadratic form. The leader matters
-    to the form CONTRAST only.
+    An arm that can neither reach `least` nor be tied with it is given minus infinity instead, without the quadratic
+    form. The leader matters to the form CONTRAST only.
     """
     finite = True
+    least -= 2.0 * tolerance(least)
     root = math.sqrt(largest_eigenvalue_bound(Sigma)) if beta > 0.0 else 0.0
     leader = leader if form == CONTRAST else -1
     x = np.empty((1, X.shape[1]))
@@ -282,7 +351,7 @@ def score(
             if leader >= 0:
                 _, square = _difference(X, i, leader, theta)
             largest = root * math.sqrt(square)
-            largest *= grow(beta, growth, largest * largest)
+            largest *= _grow(beta, growth, largest * largest)
             if least > -np.inf and u + (math.log1p(largest) if form == LOGARITHM else largest) < least:
                 scores[i] = -np.inf
             else:

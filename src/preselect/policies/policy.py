@@ -24,7 +24,7 @@ from preselect.policies.persistence import Arrays
 from preselect.policies.readable import EVERY_ARM, MAX_SEED, ReadablePolicy
 from preselect.policies.ties import settle_ties
 from preselect.randomness import Randomness, make_root
-from preselect.rules import Choice, Room, Rules, assemble, fill, lead, tie_tolerance
+from preselect.rules import Choice, Room, Rules, assemble, fill, lead
 from preselect.scaling import Change
 
 Width: TypeAlias = tuple[Any, float, float, int]  # Sigma, beta, growth, form: see kernels.choosing.choose
@@ -278,9 +278,7 @@ class LinearPolicy(Policy):
         if status == NOT_FINITE:
             self._refuse(context)
         if status == TIED:
-            least = float(bounds[k - 1])
-            room = Room(eligible, context.shape[0], k)
-            return self._choose_slowly(context, room, randomness, least - 2.0 * tie_tolerance(least))
+            return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness, bounds.item(k - 1))
         return arms, bounds, context.rows(arms) if context.is_structured else rows
 
     def _choose_slowly(self, context: Context, room: Room, randomness: Randomness, least: float = -math.inf) -> Choice:
