@@ -163,21 +163,36 @@ def move(g: Floats, step: float, theta: Floats, P: Floats, V: Floats) -> Floats:
 
 
 @inlined
-def _update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
-    """As `gain_precision`, by updating P in O(k d^2), for F with fewer rows than columns; may be IMPRECISE."""
+def find_step(
+    F: Floats, g: Floats, discount: float, step: float, theta: Floats, P: Floats, V: Floats
+) -> tuple[int, Floats]:
+    """V with P - V'V = inv(inv(P) + F'F / discount), and the row theta + step / discount (P - V'V) g.
+
+    Nothing else is changed. V must be zero. NOT_FINITE if any of it overflows, IMPRECISE if rounding prevents it.
+    """
     r, d = F.shape
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE, g
     scaled = F
     if discount != 1.0:
         scaled = np.empty((r, d))
         for i in range(r):
             for a in range(d):
                 scaled[i, a] = F[i, a] / math.sqrt(discount)
-    V, M = np.zeros((r, d)), np.zeros((r, r))
-    if not solve_shrinkage(scaled, scaled_transpose(scaled, 1.0), P, V, M):
-        return IMPRECISE
+    if not solve_shrinkage(scaled, scaled_transpose(scaled, 1.0), P, V, np.zeros((r, r))):
+        return IMPRECISE, g
     new_theta = move(g, step / discount, theta, P, V)
-    if not (squares_are_finite(V) and squares_are_finite(new_theta)):
-        return NOT_FINITE
+    return OK if squares_are_finite(V) and squares_are_finite(new_theta) else NOT_FINITE, new_theta
+
+
+@inlined
+def _update_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
+    """As `gain_precision`, by updating P in O(k d^2), for F with fewer rows than columns; may be IMPRECISE."""
+    r, d = F.shape
+    V = np.zeros((r, d))
+    status, new_theta = find_step(F, g, discount, step, theta, P, V)
+    if status != OK:
+        return status
     add_product(P, scaled_transpose(V, -1.0), V)
     if discount != 1.0:
         for a in range(d):
@@ -195,6 +210,8 @@ def _recompute_precision(
     F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats
 ) -> int:
     """As `gain_precision`, by inverting the new A: exact, and less work if F has many rows."""
+    if not (squares_are_finite(F) and squares_are_finite(g)):
+        return NOT_FINITE
     d = F.shape[1]
     new_A, new_P = np.empty((d, d)), np.empty((d, d))
     for a in range(d):
@@ -217,8 +234,6 @@ def _recompute_precision(
 @helper
 def gain_precision(F: Floats, g: Floats, discount: float, step: float, theta: Floats, A: Floats, P: Floats) -> int:
     """A becomes discount A + F'F, P its inverse, and theta gains step P g."""
-    if not (squares_are_finite(F) and squares_are_finite(g)):
-        return NOT_FINITE
     status = IMPRECISE
     if F.shape[1] > F.shape[0]:
         status = _update_precision(F, g, discount, step, theta, A, P)

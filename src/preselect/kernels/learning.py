@@ -7,6 +7,7 @@ import numpy as np
 from preselect.compiling import fused, helper
 from preselect.kernels.algebra import (
     add_product,
+    find_step,
     gain_precision,
     move,
     scaled_transpose,
@@ -27,6 +28,7 @@ from preselect.kernels.types import IMPRECISE, LONG, NOT_FINITE, OK, ROUNDING, F
 _LONG_STEP = 2.0  # a Newton step is trusted if it changes no difference of log-utilities by more
 _CLOSE = 1e-2  # steps end at one whose square is less, in standard deviations of the belief
 _MOST_STEPS = 50
+_NO_OFFSETS = np.empty(0)
 
 
 @helper
@@ -96,16 +98,11 @@ def update_newton(rows: Floats, ranking: Integers, offsets: Floats, estimate: Fl
     """
     k, d = rows.shape
     theta, A, P = estimate[0], estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    ranked = rank_rows(rows, ranking)
-    g, F = differentiate(ranked, offset_utilities(ranked, theta, offsets), ranking)
-    if not (squares_are_finite(F) and squares_are_finite(g)):
-        return NOT_FINITE
-    V, M = np.zeros((k - 1, d)), np.zeros((k - 1, k - 1))
-    if not solve_shrinkage(F, scaled_transpose(F, 1.0), P, V, M):
-        return IMPRECISE
-    new_theta = move(g, 1.0, theta, P, V)
-    if not (squares_are_finite(V) and squares_are_finite(new_theta)):
-        return NOT_FINITE
+    g, F = slopes(rows, ranking, offsets, theta)
+    V = np.zeros((k - 1, d))
+    status, new_theta = find_step(F, g, 1.0, 1.0, theta, P, V)
+    if status != OK:
+        return status
     if _is_long(rows, theta, new_theta[0]):
         return LONG
     add_product(P, scaled_transpose(V, -1.0), V)
@@ -182,7 +179,7 @@ def mirror_step(rows: Floats, ranking: Integers, eta: float, estimate: Floats) -
     """The step of online mirror descent, before projection: theta + eta inv(A + eta F'F) g, with F and g at theta."""
     d = estimate.shape[1]
     theta, P = estimate[0], estimate[1 + d : 1 + 2 * d].copy()
-    g, F = slopes(rows, ranking, theta)
+    g, F = slopes(rows, ranking, _NO_OFFSETS, theta)
     F = math.sqrt(eta) * F
     r = F.shape[0]
     V, M = np.zeros((r, d)), np.zeros((r, r))
@@ -196,7 +193,7 @@ def learn_curvature(rows: Floats, ranking: Integers, theta: Floats, estimate: Fl
     """Take over theta; A gains minus the Hessian at it. Rows of `estimate` as for `update_newton`."""
     d = estimate.shape[1]
     A, P = estimate[1 : 1 + d], estimate[1 + d : 1 + 2 * d]
-    _, F = slopes(rows, ranking, theta)
+    _, F = slopes(rows, ranking, _NO_OFFSETS, theta)
     status = gain_precision(F, np.zeros((1, d)), 1.0, 0.0, theta.copy(), A, P)
     if status == OK:
         for a in range(d):

@@ -189,7 +189,7 @@ def differentiate_ties(ranked: Floats, u: Floats, ends: Integers) -> tuple[Float
 
 
 @inlined
-def slopes(rows: Floats, ranking: Integers, theta: Floats) -> tuple[Floats, Floats]:
-    """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian."""
+def slopes(rows: Floats, ranking: Integers, offsets: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """The gradient g of the log-likelihood at theta, and F with F'F = minus its Hessian; `offsets` as above."""
     ranked = rank_rows(rows, ranking)
-    return differentiate(ranked, utilities(ranked, theta), ranking)
+    return differentiate(ranked, offset_utilities(ranked, theta, offsets), ranking)
