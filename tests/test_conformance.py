@@ -9,7 +9,7 @@ import pytest
 
 from preselect import EpsilonGreedy, InputError, MaxTheta, Preselector, Random, testing
 from preselect.policies import registry
-from preselect.randomness import Randomness
+from preselect.room import Randomness
 
 VARIANTS = [
     *registry.POLICIES,

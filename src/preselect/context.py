@@ -26,8 +26,8 @@ class Context(Protocol):
     is_structured: ClassVar[bool]  # whether `contract` gives something smaller than the rows
     shape: tuple[int, int]  # (n, d)
 
-    def rows(self, arms: Integers) -> Floats:
-        """Return the joint features of some arms, one row each."""
+    def describe(self, arms: Integers) -> tuple[Floats, Integers]:
+        """Return the joint features of some arms, one row each, and their ids, as `identify` does."""
 
     def identify(self, arms: Integers) -> Integers:
         """Return the ids of some arms; their positions if the context names no ids."""
@@ -72,8 +72,8 @@ class _ArrayContext:
     X: NDArray[Any]
     shape: tuple[int, int]
 
-    def rows(self, arms: Integers) -> Floats:
-        return self.X[arms].astype(np.float64, copy=False)
+    def describe(self, arms: Integers) -> tuple[Floats, Integers]:
+        return self.X[arms].astype(np.float64, copy=False), arms
 
     def identify(self, arms: Integers) -> Integers:
         return arms
@@ -139,6 +139,10 @@ class StructuredContext:
     def identify(self, arms: Integers) -> Integers:
         """Return the ids of some arms; their positions if there are no ids."""
         return arms if self.ids is None else self.ids[arms]
+
+    def describe(self, arms: Integers) -> tuple[Floats, Integers]:
+        """Return the joint features of some arms, one row each, and their ids."""
+        return self.rows(arms), self.identify(arms)
 
     def contract(self, theta: Floats, Sigma: Any, *_: Any) -> tuple[NDArray[Any], Floats, Floats]:
         """Return a smaller problem (X, theta, Sigma) with the same utilities x'θ and, unless Sigma is empty, x'Σx.

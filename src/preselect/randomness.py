@@ -1,4 +1,4 @@
-"""Random numbers that belong to one decision, so that the same seed always gives the same choice."""
+"""The numbers from which the seeds of decisions are counted."""
 
 from __future__ import annotations
 
@@ -7,35 +7,6 @@ import hashlib
 import numpy as np
 
 _SEEDS = 1 << 52  # seeds of policies are smaller, so that every JSON reader keeps them exact
-
-
-class Randomness:
-    """The random numbers of one decision. Most decisions need none, so the generator is made when it is first used.
-
-    Parameters
-    ----------
-    seed : int
-        The seed of the decision, at least 0.
-    """
-
-    __slots__ = ("_generator", "seed")
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    @property
-    def is_used(self) -> bool:
-        """Whether any number has been asked for."""
-        return hasattr(self, "_generator")
-
-    @property
-    def generator(self) -> np.random.Generator:
-        """The generator; every use advances it."""
-        try:
-            return self._generator
-        except AttributeError:  # not made yet
-            self._generator: np.random.Generator = np.random.default_rng(self.seed)
-            return self._generator
 
 
 def make_root(seed: int | None) -> int:

@@ -12,9 +12,9 @@ from preselect.kernels import likelihood
 from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.estimators import Gram, WholeHistory
 from preselect.policies.part import Part
-from preselect.policies.policy import LinearPolicy, Width, put_first, update
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, assemble, fill, lead
+from preselect.policies.policy import LinearPolicy, Width, update
+from preselect.room import Choice, Randomness, Room, choose_best, lead
+from preselect.rules import Rules
 from preselect.scaling import Change
 
 
@@ -106,9 +106,7 @@ class CoLSTIM(LinearPolicy):
         estimate, norms = self._score_all(context, (self._gram.inverse, 1.0, 0.0, PLAIN))  # lines of Algorithm 1:
         perturbed = estimate - norms + self._perturb(len(norms), randomness.generator) * norms
         leader = lead(room, perturbed, randomness)  # line 14
-        scores, widths = self._score_all(context, self._width(), int(leader[0]))  # line 15
-        chosen = np.concatenate((leader, fill(room, scores, randomness)))
-        return assemble(context, chosen, *put_first(int(leader[0]), scores, widths, chosen))
+        return choose_best(context, room, *self._score_all(context, self._width(), leader), randomness)  # line 15
 
     def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
         return True

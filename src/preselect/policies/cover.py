@@ -9,8 +9,8 @@ import numpy as np
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import covering
 from preselect.kernels.types import TIED
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, assemble, best, fill, tie_tolerance
+from preselect.room import Choice, Randomness, Room, assemble, best, choose_best, tie_tolerance
+from preselect.rules import Rules
 
 if TYPE_CHECKING:
     from preselect.policies.policy import LinearPolicy
@@ -38,7 +38,7 @@ def _draw_best(policy: LinearPolicy, context: Context, room: Room, randomness: R
     """Choose the best arms of one draw from the belief, as Thompson sampling does."""
     u = policy._score_all(context)[0]  # first: it refuses bad input
     drawn = policy._draw(context, u, 1, randomness.generator)[:, 0]
-    return assemble(context, fill(room, drawn, randomness), drawn, drawn - u)
+    return choose_best(context, room, drawn, drawn - u, randomness)
 
 
 def covers(policy: LinearPolicy, size: int) -> bool:

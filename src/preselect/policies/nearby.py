@@ -18,8 +18,8 @@ from preselect.policies.belief import BeliefPolicy
 from preselect.policies.estimators import ArmByArm, BlockNewton
 from preselect.policies.past_races import PastRaces, list_places
 from preselect.policies.persistence import Arrays
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, assemble, best, sort_by_score
+from preselect.room import Choice, Randomness, Room, assemble, best, sort_by_score
+from preselect.rules import Rules
 from preselect.scaling import Change
 
 _MOST_UTILITY = 8.0  # the limit of utilities whose worths are corrected

@@ -18,8 +18,7 @@ from preselect.policies.estimators import BlockNewton
 from preselect.policies.persistence import Arrays
 from preselect.policies.policy import Width
 from preselect.policies.propensities import Propensities, count_best, count_sets, make_exact
-from preselect.randomness import Randomness
-from preselect.rules import Room
+from preselect.room import Randomness, Room
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 _FIRST_BETA = math.sqrt(3.3)
@@ -174,9 +173,9 @@ class Newton(BeliefPolicy):
         super()._learn(decision, ranking, outcome)
         if self._seen_features < self.d and self.beta is None:
             if isinstance(self.estimate, BlockNewton):
-                self._see_features(*self.estimate.place(decision.rows, decision.ids))
+                self._see_features(*self.estimate.place(decision._rows, decision._ids))
             else:
-                self.seen |= decision.rows.any(axis=0)
+                self.seen |= decision._rows.any(axis=0)
                 self._seen_features = int(self.seen.sum())
 
     def adopt(self, block: Floats, seen: Mask, outcomes: int, without_winner: int) -> None:

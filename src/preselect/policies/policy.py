@@ -23,8 +23,9 @@ from preselect.policies.part import Part as Part
 from preselect.policies.persistence import Arrays
 from preselect.policies.readable import EVERY_ARM, MAX_SEED, ReadablePolicy
 from preselect.policies.ties import settle_ties
-from preselect.randomness import Randomness, make_root
-from preselect.rules import Choice, Room, Rules, assemble, fill, lead
+from preselect.randomness import make_root
+from preselect.room import Choice, Randomness, Room, choose_best, lead, put_first
+from preselect.rules import Rules
 from preselect.scaling import Change
 
 Width: TypeAlias = tuple[Any, float, float, int]  # Sigma, beta, growth, form: see kernels.choosing.choose
@@ -141,17 +142,14 @@ class Policy(ReadablePolicy):
         n, mask = context.shape[0], EVERY_ARM
         if eligible is not None or rules is not None or type(k) is not int or not 1 <= k <= n:
             k, mask = self._check(n, k, eligible, rules)
-        arms, bounds, rows = self._choose(context, k, mask, Randomness(seed), rules)
-        return make_decision(arms, bounds, rows, context.identify(arms), self.rounds + 1, seed)
+        return make_decision(*self._choose(context, k, mask, Randomness(seed), rules), self.rounds + 1, seed)
 
     def _see(self, X: ContextLike) -> Context:
         return as_context(X, self.d) if self.blocks is None else as_block_context(X, self.d, *self.blocks)
 
     def _choose(self, context: Context, k: int, eligible: Mask, randomness: Randomness, rules: Rules | None) -> Choice:
         """Choose the k eligible arms with the largest scores that obey the rules; ties are broken at random."""
-        scores, widths = self._score(context)
-        arms = fill(Room(eligible, len(scores), k, rules), scores, randomness)
-        return assemble(context, arms, scores, widths)
+        return choose_best(context, Room(eligible, context.shape[0], k, rules), *self._score(context), randomness)
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
@@ -264,11 +262,9 @@ class LinearPolicy(Policy):
             drawn = draw_set(self, context, k, eligible, randomness, rules)
             if drawn is not None:
                 return drawn
-        if rules is not None:
+        if rules is not None or k > _MAX_SORTED_BY_INSERTION:
             return self._choose_slowly(context, Room(eligible, context.shape[0], k, rules), randomness)
         Sigma, beta, growth, form = self._width() if k > 1 else self._width_of_one()
-        if k > _MAX_SORTED_BY_INSERTION:
-            return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness)
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST, eligible)
         has_many = form == CONTRAST and len(X) > 8 * len(theta) and k > 1  # else it costs more time than it saves
         apart = pruning.set_apart(Sigma, theta) if has_many else _NOTHING
@@ -279,20 +275,15 @@ class LinearPolicy(Policy):
             self._refuse(context)
         if status == TIED:
             return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness, bounds.item(k - 1))
-        return arms, bounds, context.rows(arms) if context.is_structured else rows
+        return (arms, bounds, *context.describe(arms)) if context.is_structured else (arms, bounds, rows, arms)
 
     def _choose_slowly(self, context: Context, room: Room, randomness: Randomness, least: float = -math.inf) -> Choice:
         """Choose as `_choose` does, but with rules, or after ties; `least` is a lower bound of the k-th best score."""
         width = self._width() if room.size > 1 else self._width_of_one()
-        if width[3] == CONTRAST:
-            leader = lead(room, self._score_all(context)[0], randomness)
-            scores, widths = self._score_all(context, width, int(leader[0]))
-            chosen = np.concatenate((leader, fill(room, scores, randomness)))
-            put_first(int(leader[0]), scores, widths, chosen)
-        else:
-            scores, widths = self._score_all(context, width, least=least)
-            chosen = fill(room, scores, randomness)
-        return assemble(context, chosen, scores, widths)
+        if width[3] != CONTRAST:
+            return choose_best(context, room, *self._score_all(context, width, least=least), randomness)
+        leader = lead(room, self._score_all(context)[0], randomness)
+        return choose_best(context, room, *self._score_all(context, width, leader), randomness)
 
     def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
         """Draw the utilities of all arms from the belief, n x draws, given their means u."""
@@ -305,20 +296,18 @@ class LinearPolicy(Policy):
         )
 
     def _learn(self, decision: Decision, ranking: Integers, outcome: Outcome) -> None:
-        rows, t = decision.rows, self._outcomes + 1
+        rows, t = decision._rows, self._outcomes + 1
         if self.blocks is None and not self.outside:
             return self._observe(rows, ranking, t)
-        estimate, rows = self.estimate.focus(rows, decision.ids)
-        if self.outside:
-            return _settle(estimate, estimate.learn_race(rows, ranking, outcome, t), rows, t)
-        return update(estimate, rows, ranking, t)
+        estimate, rows = self.estimate.focus(rows, decision._ids)
+        return update(estimate, rows, ranking, t, outcome if self.outside else None)
 
     def _observe(self, rows: Floats, ranking: Integers, t: int) -> None:
         """Learn from outcome t, counted from 1: the arms with these rows (k x d) came in this order."""
         update(self.estimate, rows, ranking, t)
 
     def transform(self, change: Change) -> None:
-        self.estimate.transform(change, self.observations + self.outside * self.no_winners)
+        self.estimate.transform(change, self._outcomes)
 
     def _arrays(self) -> Arrays:
         return {**self.estimate.arrays(), **super()._arrays()}
@@ -331,26 +320,12 @@ class LinearPolicy(Policy):
         return {**self.estimate.widen(arrays), **super()._widen_arrays(arrays)}
 
 
-def put_first(leader: int, scores: Floats, widths: Floats, arms: Integers | None = None) -> tuple[Floats, Floats]:
-    """Give the leader the width of its contrast with the best of these arms, or of all, so that it has the best score.
+def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int, race: Outcome | None = None) -> None:
+    """Let an estimator learn from outcome t, completely or not at all, and refresh it now and then.
 
-    A leader that is chosen at random may be worse than that arm; then it is given that arm's score.
+    With a race, the estimator learns from it as races are learnt from: it may have no winner, and its time may count.
     """
-    others = np.arange(len(scores)) if arms is None else arms
-    others = others[others != leader]
-    if len(others):
-        toughest = others[scores[others].argmax()]
-        top = max(scores[leader] + widths[toughest], scores[toughest])
-        scores[leader], widths[leader] = top, top - scores[leader]
-    return scores, widths
-
-
-def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int) -> None:
-    """Let an estimator learn from outcome t, completely or not at all, and refresh it now and then."""
-    _settle(estimate, estimate.learn(rows, ranking, t), rows, t)
-
-
-def _settle(estimate: Estimator, status: int, rows: Floats, t: int) -> None:
+    status = estimate.learn(rows, ranking, t) if race is None else estimate.learn_race(rows, ranking, race, t)
     if status != OK:
         raise InputError(
             f"the decision cannot be learnt from, because no finite estimate follows: its features go up to "

@@ -19,8 +19,8 @@ from preselect.guard import Guarded
 from preselect.policies import persistence
 from preselect.policies.persistence import Arrays
 from preselect.policies.propensities import Propensities, count_sets
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, best
+from preselect.room import Choice, Randomness, Room, best
+from preselect.rules import Rules
 from preselect.scaling import Change
 
 MAX_SEED = 2**256 - 1
@@ -124,6 +124,7 @@ class ReadablePolicy(Guarded, ABC):
             if not isinstance(rules, Rules):
                 raise InputError(f"rules is {show(rules)}; use Rules(...)")
             rules.check(n, k, mask)
+            rules.check_size(Room(mask, n, k, rules).size, n, mask)
         return k, mask
 
     # --- propensities -------------------------------------------------------------------------------------------------
@@ -218,8 +219,9 @@ class ReadablePolicy(Guarded, ABC):
             raise InputError(f"arms should be distinct positions in X of arms that were not chosen, not {show(arms)}")
         bounds = np.full((2, len(every)), np.nan)
         bounds[:, : len(decision.arms)] = decision.scores, decision.widths
-        parts = bounds.ravel(), np.concatenate((decision.rows, context.rows(more)))
-        return Decision(every, *parts, np.concatenate((decision.ids, context.identify(more))), decision.round)
+        rows, ids = context.describe(more)
+        parts = bounds.ravel(), np.concatenate((decision.rows, rows)), np.concatenate((decision.ids, ids))
+        return Decision(every, *parts, decision.round)
 
     # --- state --------------------------------------------------------------------------------------------------------
 

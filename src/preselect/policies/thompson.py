@@ -10,8 +10,8 @@ from preselect.context import Context, Floats, Integers, Mask
 from preselect.policies.belief import BeliefPolicy
 from preselect.policies.cover import cover_belief, covers
 from preselect.policies.propensities import Propensities, count_best, count_slots
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, assemble, best, fill, sort_by_score
+from preselect.room import Choice, Randomness, Room, assemble, best, choose_best, sort_by_score
+from preselect.rules import Rules
 
 
 class Thompson(BeliefPolicy):
@@ -92,10 +92,9 @@ class Thompson(BeliefPolicy):
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         if self.draws == "one":
             drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]
-            arms = fill(room, drawn, randomness)
-        else:
-            by_slot = self._draw(context, estimate, room.size, randomness.generator)
-            arms, drawn = _fill_slots(room, by_slot, randomness)
+            return choose_best(context, room, drawn, drawn - estimate, randomness)
+        by_slot = self._draw(context, estimate, room.size, randomness.generator)
+        arms, drawn = _fill_slots(room, by_slot, randomness)
         return assemble(context, arms, drawn, drawn - estimate)
 
     def _is_randomised(self, size: int) -> bool:  # noqa: ARG002

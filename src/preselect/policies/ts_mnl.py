@@ -14,8 +14,8 @@ from preselect.policies.cover import cover_belief
 from preselect.policies.estimators import WholeHistory, simplify
 from preselect.policies.part import Part
 from preselect.policies.policy import LinearPolicy
-from preselect.randomness import Randomness
-from preselect.rules import Choice, Room, Rules, assemble, fill
+from preselect.room import Choice, Randomness, Room, choose_best
+from preselect.rules import Rules
 from preselect.scaling import Change
 
 _TAILS = 5.0  # degrees of freedom of the proposals
@@ -90,8 +90,7 @@ class TSMNL(LinearPolicy):
             return cover_belief(self, context, k, eligible, randomness, rules)
         estimate = self._score(context)[0]  # first, because it refuses bad input before anything is drawn
         drawn = self._draw(context, estimate, 1, randomness.generator)[:, 0]
-        arms = fill(Room(eligible, len(estimate), k, rules), drawn, randomness)
-        return assemble(context, arms, drawn, drawn - estimate)
+        return choose_best(context, Room(eligible, len(estimate), k, rules), drawn, drawn - estimate, randomness)
 
     def _is_randomised(self, size: int) -> bool:  # noqa: ARG002
         return True
