@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from preselect.joint_features import JointFeatures
 from preselect.logs.logs import Logs
 from preselect.logs.ranked import RankedRows, rank_rows
 from preselect.named.arms import NamedArms
-from preselect.named.decision import NamedDecision, make_named_decision
+from preselect.named.decision import NamedDecision, name_decision
 from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
 from preselect.named.readable_state import ReadableState
 from preselect.named.roster import Roster
@@ -200,21 +200,12 @@ class Preselector(NamedArms, ReadableState):
         NamedDecision
             `names` are the chosen arms, best first. Give it back to `learn` with the outcome, now or later.
         """
-        decision = self.choose(
-            context,
-            k,
-            seed=self.policy.next_seed,
-            eligible=eligible,
-            include=include,
-            at_most=at_most,
-            budget=budget,
-            groups=groups,
-            propensities=propensities,
-        )
-        if len(decision.names) == 1 and not (self.policy.outside or self._has_warned):
+        given = {"include": include, "at_most": at_most, "budget": budget, "groups": groups}
+        decision = self._choose(context, k, self.policy.next_seed, eligible, given, propensities)
+        if len(decision._names) == 1 and not (self.policy.outside or self._has_warned):
             self._has_warned = True
             warn_about_single_arm()
-        self.record(decision)
+        self._count(decision._context)
         return decision
 
     @serial
@@ -257,19 +248,31 @@ class Preselector(NamedArms, ReadableState):
         propensities : bool, default False
             Whether the decision records the probability with which each of its arms was chosen.
         """
+        given = {"include": include, "at_most": at_most, "budget": budget, "groups": groups}
+        return self._choose(context, k, seed, eligible, given, propensities)
+
+    def _choose(
+        self,
+        context: Values | None,
+        k: int | None,
+        seed: int,
+        eligible: Names | None,
+        given: dict[str, Any],
+        propensities: bool,
+    ) -> NamedDecision:
+        """Do what `choose` does, with the rules by the names of its arguments."""
         values = read_context(context, self.context)
-        k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
-        shown, found = self._show(values), None
+        k, among, rules = self._terms.read_rules(self._roster, k, eligible, **given)
+        shown, chances = self._show(values), None
         decision = self.policy.decide(shown, k, seed, eligible=among, rules=rules)
         if boolean(propensities, "propensities"):
             found = self.policy.propensities(shown, k, eligible=among, rules=rules, seed=seed)
-        every, known = self._roster.names, self._joint.values[self._roster.slots[decision.arms]]
-        names = tuple([every[arm] for arm in decision.arms.tolist()])
+            chances = list_chosen(found, decision._arms)
+        known = self._joint.values[self._roster.slots[decision._arms]]
         labels = tuple(self.context), tuple(self.features)
-        counts = decision.round, decision.seed, self.version
-        included = () if rules is None else tuple(every[arm] for arm in rules.include)
-        extras = included, list_chosen(found, decision.arms), self._roster.departures
-        return make_named_decision(names, decision._bounds, values, known, labels, *counts, *extras)
+        include = () if rules is None else rules.include.tolist()
+        extras = self.version, include, chances, self._roster.departures
+        return name_decision(decision, self._roster.names, values, known, labels, *extras)
 
     @serial
     def record(self, decision: NamedDecision) -> None:
@@ -282,7 +285,10 @@ class Preselector(NamedArms, ReadableState):
         decision : NamedDecision
             What `choose` returned, here or elsewhere.
         """
-        context, _ = self._read(decision)
+        self._count(self._read(decision)[0])
+
+    def _count(self, context: Floats) -> None:
+        """Count a decision in this context."""
         self._joint.see(context)
         self.policy.rounds += 1
         self.version += 1

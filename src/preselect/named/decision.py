@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from preselect.arguments import show
-from preselect.decision import list_values, read_json, read_values, refuse_damage
+from preselect.decision import Decision, list_values, read_json, read_values, refuse_damage
 from preselect.errors import InputError
 
 _FORMAT = "preselect decision, 1"
@@ -305,10 +305,22 @@ class NamedDecision:
         return f"NamedDecision(round={self.round}, names={list(self.names)}, scores={self.scores.round(4).tolist()})"
 
 
-def make_named_decision(*parts: Any) -> NamedDecision:
-    """Make a decision from the constructor's arguments, without checks, because one is made in every round."""
+def name_decision(
+    decision: Decision,
+    arms: list[str],
+    context: NDArray[np.float64],
+    features: NDArray[np.float64],
+    labels: tuple[tuple[str, ...], tuple[str, ...]],
+    version: int,
+    include: Sequence[int],
+    propensities: tuple[float, ...] | None,
+    departures: int,
+) -> NamedDecision:
+    """Give names to a decision about positions among these arms; without checks, because one is made in every round."""
     made = object.__new__(NamedDecision)
-    made._set(*parts)
+    names, included = (tuple([arms[arm] for arm in some]) for some in (decision._arms.tolist(), include))
+    known = names, decision._bounds, context, features, labels
+    made._set(*known, decision._round, decision._seed, version, included, propensities, departures)
     return made
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from preselect.arguments import distinct_names, integer, join_names, show
+from preselect.arguments import distinct_names, show
 from preselect.context import Floats, Integers, StructuredContext
 from preselect.errors import InputError
 from preselect.guard import serial
@@ -18,7 +18,6 @@ from preselect.named.state import NamedState
 from preselect.named.terms import Groups, Limits
 from preselect.named.values import Values, arrange, read_context
 from preselect.policies.beliefs import Belief, believe, predict, weigh, weigh_features
-from preselect.rules import Rules
 
 
 class Propensity(NamedTuple):
@@ -180,7 +179,9 @@ class ReadableState(NamedState):
             How many sets to draw if the probabilities cannot be computed: nearly always if there are rules.
         """
         shown = self._show(read_context(context, self.context))
-        k, among, rules = self._read_rules(k, eligible, include=include, at_most=at_most, budget=budget, groups=groups)
+        k, among, rules = self._terms.read_rules(
+            self._roster, k, eligible, include=include, at_most=at_most, budget=budget, groups=groups
+        )
         found = self.policy.propensities(shown, k, eligible=among, rules=rules, draws=draws)
         if found is None:
             return None
@@ -205,19 +206,6 @@ class ReadableState(NamedState):
     def _show(self, context: Floats) -> StructuredContext:
         """Return what the policy is shown of all arms."""
         return self._joint.show(context, None if self._roster.fills(self._joint.n_slots) else self._roster.slots)
-
-    def _read_rules(
-        self, k: int | None, eligible: Names | None, **rules: Any
-    ) -> tuple[int, list[int] | None, Rules | None]:
-        """Read the arguments of `select` about the set: k, the places of eligible arms in the roster, and rules."""
-        allowed = None if eligible is None else distinct_names(eligible, "eligible")
-        places = None if allowed is None else self._roster.locate(allowed)
-        if k is None:
-            raise InputError("say how many arms to choose, such as k=3")
-        every = self._roster.names if allowed is None else allowed
-        if (k := integer(k, "k", 1)) > len(every):
-            raise InputError(f"k={k} is too many; the arms to choose from are {join_names(every)}")
-        return k, places, self._terms.make_rules(self._roster, allowed, **rules)
 
     def _read(self, decision: NamedDecision) -> tuple[Floats, Floats | None]:
         """Return the values of the decision's context and of its arms' features, in this preselector's order."""

@@ -45,22 +45,30 @@ class Terms:
             check_terms(name, group_of.get(name), price_of.get(name))
             self.set(name, group_of.get(name), price_of.get(name))
 
-    def make_rules(
+    def read_rules(
         self,
         roster: Roster,
-        eligible: list[str] | None,
+        k: int | None,
+        eligible: Iterable[str] | None,
         *,
         include: Iterable[str] | None = None,
         at_most: Limits | None = None,
         groups: Groups | None = None,
         budget: float | None = None,
-    ) -> Rules | None:
-        """Turn the rules that a caller gives into rules about places in the roster; None if there are none.
+    ) -> tuple[int, list[int] | None, Rules | None]:
+        """Read what a caller says about the set: return k, the places of eligible arms in the roster, and rules.
 
-        Whether they can be obeyed is not checked here.
+        Places and rules are None if nothing is said of them. Whether the rules can be obeyed is not checked here.
         """
-        if all(given is None for given in (include, at_most, groups, budget)):
-            return None
+        allowed = None if eligible is None else distinct_names(eligible, "eligible")
+        places = None if allowed is None else roster.locate(allowed)
+        if k is None:
+            raise InputError("say how many arms to choose, such as k=3")
+        every = roster.names if allowed is None else allowed
+        if (k := integer(k, "k", 1)) > len(every):
+            raise InputError(f"k={k} is too many; the arms to choose from are {join_names(every)}")
+        if include is None and at_most is None and groups is None and budget is None:
+            return k, places, None
         if groups is not None and at_most is None:
             raise InputError("groups is given without at_most, so it would have no effect; say how many of each group")
         found: dict[str, Any] = {"names": roster.names}
@@ -69,9 +77,9 @@ class Terms:
         if at_most is not None:
             found |= self._list_groups(roster, _as_mapping(at_most, "at_most"), _as_mapping(groups, "groups"))
         if budget is not None:
-            found["prices"] = self._list_prices(roster, eligible)
+            found["prices"] = self._list_prices(roster, every)
             found["budget"] = number(budget, "budget", least=0.0)
-        return Rules(**found)
+        return k, places, Rules(**found)
 
     def _list_groups(self, roster: Roster, at_most: Limits, groups: Groups) -> dict[str, Any]:
         for name, group in groups.items():
@@ -87,8 +95,8 @@ class Terms:
         numbers = [number_of.get(group_of.get(name), -1) for name in roster.names]
         return {"groups": numbers, "limits": limits, "group_names": list(at_most)}
 
-    def _list_prices(self, roster: Roster, eligible: list[str] | None) -> list[float]:
-        lacking = [name for name in (roster.names if eligible is None else eligible) if name not in self.prices]
+    def _list_prices(self, roster: Roster, eligible: list[str]) -> list[float]:
+        lacking = [name for name in eligible if name not in self.prices]
         if lacking:
             raise InputError(
                 f"budget needs the price of every arm to choose from, and {join_names(lacking)} have none; "
