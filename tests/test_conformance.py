@@ -9,7 +9,7 @@ import pytest
 
 from preselect import EpsilonGreedy, InputError, MaxTheta, Preselector, Random, testing
 from preselect.policies import registry
-from preselect.room import Randomness
+from preselect.policies.room import Randomness
 
 VARIANTS = [
     *registry.POLICIES,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from preselect import Newton, NoWinner, Rules, Thompson, Winner
 from preselect.kernels import covering
 from preselect.policies.cover import cover
-from preselect.room import Randomness
+from preselect.policies.room import Randomness
 
 EVERY = np.empty(0, dtype=np.bool_)
 

@@ -11,7 +11,7 @@ from preselect import CoLSTIM, InputError, Preselector, Rules, Winner
 from preselect.context import as_context
 from preselect.kernels.types import PLAIN
 from preselect.policies import registry
-from preselect.room import Randomness, Room, fill, fill_at_random
+from preselect.policies.room import Randomness, Room, fill, fill_at_random
 
 EVERY = np.empty(0, dtype=np.bool_)
 QUICK = {"ofu-mnl": "ofu-mnl(K=3)", "ucb-mnl": "ucb-mnl(every=5)", "ts-mnl": "ts-mnl(every=5)"}

@@ -19,8 +19,7 @@ from preselect.named.arms import NamedArms
 from preselect.named.decision import NamedDecision, name_decision
 from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
 from preselect.named.readable_state import ReadableState
-from preselect.named.roster import Roster
-from preselect.named.terms import Groups, Limits, Prices, Terms
+from preselect.named.roster import Groups, Limits, Prices, Roster, Terms
 from preselect.named.values import Features, Values, Vector, list_features, read_context
 from preselect.outcomes import NoWinner, Outcome
 from preselect.policies import capacities, registry

@@ -14,7 +14,7 @@ from preselect.client.served_decision import ServedDecision
 from preselect.named.estimates import Estimates, FeatureWeight
 from preselect.named.explanations import Explanation
 from preselect.named.feedback import Names, Places, Ratings
-from preselect.named.terms import Groups, Limits, Prices
+from preselect.named.roster import Groups, Limits, Prices
 from preselect.named.values import Features, Values, Vector
 from preselect.outcomes import Outcome
 

@@ -8,8 +8,8 @@ from preselect.arguments import distinct_names, show
 from preselect.errors import InputError
 from preselect.guard import serial
 from preselect.named.feedback import MISSING
+from preselect.named.roster import check_terms
 from preselect.named.state import NamedState
-from preselect.named.terms import check_terms
 from preselect.named.values import Features, Vector, read_features
 from preselect.policies import capacities
 from preselect.policies.forgetting import forget_arm

@@ -14,8 +14,8 @@ from preselect.named.decision import NamedDecision
 from preselect.named.estimates import Estimates, FeatureWeight, make_estimate
 from preselect.named.explanations import ArmExplanation, Explanation, find_roles, name_contributions
 from preselect.named.feedback import Names
+from preselect.named.roster import Groups, Limits
 from preselect.named.state import NamedState
-from preselect.named.terms import Groups, Limits
 from preselect.named.values import Values, arrange, read_context
 from preselect.policies.beliefs import Belief, believe, predict, weigh, weigh_features
 

@@ -11,8 +11,7 @@ from preselect import state
 from preselect.arguments import boolean, distinct_names, integer
 from preselect.guard import Guarded, serial
 from preselect.joint_features import JointFeatures
-from preselect.named.roster import Roster
-from preselect.named.terms import Terms
+from preselect.named.roster import Roster, Terms
 from preselect.policies import Policy, persistence
 
 AnyPath: TypeAlias = str | PathLike[str]

@@ -13,7 +13,7 @@ from preselect.kernels.types import CONTRAST, PLAIN
 from preselect.policies.estimators import Gram, WholeHistory
 from preselect.policies.part import Part
 from preselect.policies.policy import LinearPolicy, Width, update
-from preselect.room import Choice, Randomness, Room, choose_best, lead
+from preselect.policies.room import Choice, Randomness, Room, choose_best, lead
 from preselect.rules import Rules
 from preselect.scaling import Change
 

@@ -9,7 +9,7 @@ import numpy as np
 from preselect.context import Context, Floats, Integers, Mask
 from preselect.kernels import covering
 from preselect.kernels.types import TIED
-from preselect.room import Choice, Randomness, Room, assemble, best, choose_best, tie_tolerance
+from preselect.policies.room import Choice, Randomness, Room, assemble, best, choose_best, tie_tolerance
 from preselect.rules import Rules
 
 if TYPE_CHECKING:

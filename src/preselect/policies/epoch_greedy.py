@@ -14,7 +14,7 @@ from preselect.policies.estimators import WholeHistory
 from preselect.policies.part import Part
 from preselect.policies.policy import LinearPolicy
 from preselect.policies.propensities import Propensities, share_evenly
-from preselect.room import Choice, Randomness, Room, assemble, fill_at_random
+from preselect.policies.room import Choice, Randomness, Room, assemble, fill_at_random
 from preselect.rules import Rules
 
 _LONGEST = 1e18  # epoch, in rounds

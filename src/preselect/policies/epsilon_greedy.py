@@ -11,7 +11,7 @@ from preselect.policies.estimators import AveragedSGD, simplify
 from preselect.policies.part import Part
 from preselect.policies.policy import LinearPolicy
 from preselect.policies.propensities import Propensities, share_evenly, take_best
-from preselect.room import Choice, Randomness, Room, assemble, fill_at_random
+from preselect.policies.room import Choice, Randomness, Room, assemble, fill_at_random
 from preselect.rules import Rules
 
 

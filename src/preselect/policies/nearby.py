@@ -18,7 +18,7 @@ from preselect.policies.belief import BeliefPolicy
 from preselect.policies.estimators import ArmByArm, BlockNewton
 from preselect.policies.past_races import PastRaces, list_places
 from preselect.policies.persistence import Arrays
-from preselect.room import Choice, Randomness, Room, assemble, best, sort_by_score
+from preselect.policies.room import Choice, Randomness, Room, assemble, best, sort_by_score
 from preselect.rules import Rules
 from preselect.scaling import Change
 

@@ -18,7 +18,7 @@ from preselect.policies.estimators import BlockNewton
 from preselect.policies.persistence import Arrays
 from preselect.policies.policy import Width
 from preselect.policies.propensities import Propensities, count_best, count_sets, make_exact
-from preselect.room import Randomness, Room
+from preselect.policies.room import Randomness, Room, choose_slowly
 
 _FORMS = {"contrast": CONTRAST, "arm": PLAIN}
 _FIRST_BETA = math.sqrt(3.3)
@@ -146,11 +146,11 @@ class Newton(BeliefPolicy):
     ) -> Propensities:
         """Return the propensities of rounds that do not explore: 1 or 0, except for ties broken at random."""
         n, randomness = context.shape[0], Randomness(0)
-        chosen = self._choose_slowly(context, Room(eligible, n, k), randomness)[0]
+        chosen = choose_slowly(self, context, k, eligible, randomness)[0]
         if not randomness.is_used:
             return make_exact(np.bincount(chosen, minlength=n).astype(np.float64))
         seeds = generator.integers(1 << 52, size=draws).tolist()
-        sets = (self._choose_slowly(context, Room(eligible, n, k), Randomness(one))[0] for one in seeds)
+        sets = (choose_slowly(self, context, k, eligible, Randomness(one))[0] for one in seeds)
         return count_sets(sets, n)
 
     def _width(self) -> Width:

@@ -22,9 +22,9 @@ from preselect.policies.estimators import Estimator
 from preselect.policies.part import Part as Part
 from preselect.policies.persistence import Arrays
 from preselect.policies.readable import EVERY_ARM, MAX_SEED, ReadablePolicy
+from preselect.policies.room import Choice, Randomness, Room, choose_best, choose_slowly, put_first
 from preselect.policies.ties import settle_ties
 from preselect.randomness import make_root
-from preselect.room import Choice, Randomness, Room, choose_best, lead, put_first
 from preselect.rules import Rules
 from preselect.scaling import Change
 
@@ -263,7 +263,7 @@ class LinearPolicy(Policy):
             if drawn is not None:
                 return drawn
         if rules is not None or k > _MAX_SORTED_BY_INSERTION:
-            return self._choose_slowly(context, Room(eligible, context.shape[0], k, rules), randomness)
+            return choose_slowly(self, context, k, eligible, randomness, rules)
         Sigma, beta, growth, form = self._width() if k > 1 else self._width_of_one()
         X, theta, Sigma = context.contract(self.estimate.theta, Sigma, form == CONTRAST, eligible)
         has_many = form == CONTRAST and len(X) > 8 * len(theta) and k > 1  # else it costs more time than it saves
@@ -274,16 +274,8 @@ class LinearPolicy(Policy):
         if status == NOT_FINITE:
             self._refuse(context)
         if status == TIED:
-            return self._choose_slowly(context, Room(eligible, context.shape[0], k), randomness, bounds.item(k - 1))
+            return choose_slowly(self, context, k, eligible, randomness, None, bounds.item(k - 1))
         return (arms, bounds, *context.describe(arms)) if context.is_structured else (arms, bounds, rows, arms)
-
-    def _choose_slowly(self, context: Context, room: Room, randomness: Randomness, least: float = -math.inf) -> Choice:
-        """Choose as `_choose` does, but with rules, or after ties; `least` is a lower bound of the k-th best score."""
-        width = self._width() if room.size > 1 else self._width_of_one()
-        if width[3] != CONTRAST:
-            return choose_best(context, room, *self._score_all(context, width, least=least), randomness)
-        leader = lead(room, self._score_all(context)[0], randomness)
-        return choose_best(context, room, *self._score_all(context, width, leader), randomness)
 
     def _draw(self, context: Context, u: Floats, draws: int, generator: np.random.Generator) -> Floats:
         """Draw the utilities of all arms from the belief, n x draws, given their means u."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from preselect.context import Floats, Integers, Mask
-from preselect.room import tie_tolerance
+from preselect.policies.room import tie_tolerance
 
 _Draw: TypeAlias = Callable[[int], Floats]  # draws the utilities of n arms, that many times: n x draws
 

@@ -19,7 +19,7 @@ from preselect.guard import Guarded
 from preselect.policies import persistence
 from preselect.policies.persistence import Arrays
 from preselect.policies.propensities import Propensities, count_sets
-from preselect.room import Choice, Randomness, Room, best
+from preselect.policies.room import Choice, Randomness, Room, best
 from preselect.rules import Rules
 from preselect.scaling import Change
 

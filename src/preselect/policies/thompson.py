@@ -10,7 +10,7 @@ from preselect.context import Context, Floats, Integers, Mask
 from preselect.policies.belief import BeliefPolicy
 from preselect.policies.cover import cover_belief, covers
 from preselect.policies.propensities import Propensities, count_best, count_slots
-from preselect.room import Choice, Randomness, Room, assemble, best, choose_best, sort_by_score
+from preselect.policies.room import Choice, Randomness, Room, assemble, best, choose_best, sort_by_score
 from preselect.rules import Rules
 
 

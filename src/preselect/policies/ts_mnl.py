@@ -14,7 +14,7 @@ from preselect.policies.cover import cover_belief
 from preselect.policies.estimators import WholeHistory, simplify
 from preselect.policies.part import Part
 from preselect.policies.policy import LinearPolicy
-from preselect.room import Choice, Randomness, Room, choose_best
+from preselect.policies.room import Choice, Randomness, Room, choose_best
 from preselect.rules import Rules
 from preselect.scaling import Change
 

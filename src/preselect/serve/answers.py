@@ -12,7 +12,7 @@ import msgspec
 from preselect.errors import ConflictError, InputError, NotFoundError
 from preselect.named.decision import NamedDecision
 from preselect.named.feedback import make_outcome
-from preselect.named.terms import describe_rules
+from preselect.named.roster import describe_rules
 from preselect.named.values import Values, read_context, read_features
 from preselect.outcomes import NoWinner, Void
 from preselect.preselector import Preselector

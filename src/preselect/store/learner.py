@@ -14,8 +14,8 @@ from typing import Any, Self
 from preselect.arguments import integer, names, number, show
 from preselect.errors import ConflictError, ExpiredError, InputError, UnlearntError
 from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
+from preselect.named.roster import Groups, Limits, describe_rules
 from preselect.named.state import AnyPath
-from preselect.named.terms import Groups, Limits, describe_rules
 from preselect.named.values import Values, read_context
 from preselect.outcomes import Outcome
 from preselect.preselector import Preselector

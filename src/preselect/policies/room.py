@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from preselect.context import Context, Floats, Integers, Mask
+from preselect.kernels.types import CONTRAST
 from preselect.rules import ROUNDING, Rules
+
+if TYPE_CHECKING:
+    from preselect.policies.policy import LinearPolicy
 
 Choice: TypeAlias = tuple[Integers, Floats, Floats, Integers]  # k arms, scores and then widths, rows, ids
 
@@ -168,6 +172,24 @@ def best(scores: Floats, arms: Integers, k: int, randomness: Randomness) -> Inte
     if len(tied) > k - len(above):
         tied = randomness.generator.permutation(tied)[: k - len(above)]
     return sort_by_score(np.concatenate((above, tied)), scores)
+
+
+def choose_slowly(
+    policy: LinearPolicy,
+    context: Context,
+    k: int,
+    eligible: Mask,
+    randomness: Randomness,
+    rules: Rules | None = None,
+    least: float = -math.inf,
+) -> Choice:
+    """Make the choice of a linear policy with rules, or with ties; `least` is a lower bound of the k-th best score."""
+    room = Room(eligible, context.shape[0], k, rules)
+    width = policy._width() if room.size > 1 else policy._width_of_one()
+    if width[3] != CONTRAST:
+        return choose_best(context, room, *policy._score_all(context, width, least=least), randomness)
+    leader = lead(room, policy._score_all(context)[0], randomness)
+    return choose_best(context, room, *policy._score_all(context, width, leader), randomness)
 
 
 def choose_best(context: Context, room: Room, scores: Floats, widths: Floats, randomness: Randomness) -> Choice:
