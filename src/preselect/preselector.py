@@ -16,7 +16,7 @@ from preselect.joint_features import JointFeatures
 from preselect.logs.logs import Logs
 from preselect.logs.ranked import RankedRows, rank_rows
 from preselect.named.arms import NamedArms
-from preselect.named.decision import NamedDecision, name_decision
+from preselect.named.decision import NamedDecision, arrange_values, name_decision
 from preselect.named.feedback import MISSING, Names, Places, Ratings, list_besides, make_outcome
 from preselect.named.readable_state import ReadableState
 from preselect.named.roster import Groups, Limits, Prices, Roster, Terms
@@ -267,7 +267,7 @@ class Preselector(NamedArms, ReadableState):
         if boolean(propensities, "propensities"):
             found = self.policy.propensities(shown, k, eligible=among, rules=rules, seed=seed)
             chances = list_chosen(found, decision._arms)
-        known = self._joint.values[self._roster.slots[decision._arms]]
+        known = self._joint.values[decision._ids]  # which are slots
         labels = tuple(self.context), tuple(self.features)
         include = () if rules is None else rules.include.tolist()
         extras = self.version, include, chances, self._roster.departures
@@ -284,7 +284,7 @@ class Preselector(NamedArms, ReadableState):
         decision : NamedDecision
             What `choose` returned, here or elsewhere.
         """
-        self._count(self._read(decision)[0])
+        self._count(arrange_values(decision, self.context, self.features)[0])
 
     def _count(self, context: Floats) -> None:
         """Count a decision in this context."""
@@ -339,7 +339,7 @@ class Preselector(NamedArms, ReadableState):
         arms = self._roster.find_chosen(decision.names, decision.departures)
         if besides:
             arms = np.append(arms, [self._find(name) for name in besides])
-        context, features = self._read(decision)
+        context, features = arrange_values(decision, self.context, self.features)
         places = np.arange(len(arms))
         ranked = made.positions(places)  # refuses strangers before anything changes
         if ranked.size or (isinstance(made, NoWinner) and self.policy.outside):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from preselect.arguments import show
+from preselect.arguments import join_names, show
 from preselect.decision import Decision, list_values, read_json, read_values, refuse_damage
 from preselect.errors import InputError
 
@@ -322,6 +322,36 @@ def name_decision(
     known = names, decision._bounds, context, features, labels
     made._set(*known, decision._round, decision._seed, version, included, propensities, departures)
     return made
+
+
+def arrange_values(
+    decision: NamedDecision, context: list[str], features: list[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return the values of a decision's context and of its arms' features, in the order of these names.
+
+    Records of earlier versions, which have no seed, did not name the features of arms.
+    """
+    if not isinstance(decision, NamedDecision):
+        raise InputError(f"decision is {show(decision)}; give what select returned")
+    of_context, of_arms = decision._labels
+    values, known = _arrange(decision._context, of_context, context, "context"), decision._features
+    if known is None or decision._seed is None:
+        return values, known
+    return values, _arrange(known, of_arms, features, "arms")
+
+
+def _arrange(values: NDArray[np.float64], given: tuple[str, ...], wanted: list[str], what: str) -> NDArray[np.float64]:
+    """Reorder values, whose last axis has the names `given`, to the names `wanted`; NaN for missing ones."""
+    if list(given) == wanted:
+        return values
+    unknown = [name for name in given if name not in wanted]
+    if unknown:
+        raise InputError(
+            f"the decision has {join_names(unknown)}, but the features of the {what} are {join_names(wanted)} here"
+        )
+    arranged = np.full((*values.shape[:-1], len(wanted)), np.nan)
+    arranged[..., [wanted.index(name) for name in given]] = values
+    return arranged
 
 
 def _read_names(names: Any) -> tuple[str, ...]:

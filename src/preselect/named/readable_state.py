@@ -6,17 +6,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from preselect.arguments import distinct_names, show
+from preselect.arguments import distinct_names
 from preselect.context import Floats, Integers, StructuredContext
 from preselect.errors import InputError
 from preselect.guard import serial
-from preselect.named.decision import NamedDecision
+from preselect.named.decision import NamedDecision, arrange_values
 from preselect.named.estimates import Estimates, FeatureWeight, make_estimate
 from preselect.named.explanations import ArmExplanation, Explanation, find_roles, name_contributions
 from preselect.named.feedback import Names
 from preselect.named.roster import Groups, Limits
 from preselect.named.state import NamedState
-from preselect.named.values import Values, arrange, read_context
+from preselect.named.values import Values, read_context
 from preselect.policies.beliefs import Belief, believe, predict, weigh, weigh_features
 
 
@@ -98,7 +98,7 @@ class ReadableState(NamedState):
         decision : NamedDecision
             What `select` or `choose` returned.
         """
-        context, features = self._read(decision)
+        context, features = arrange_values(decision, self.context, self.features)
         slots = self._roster.find_chosen(decision.names, decision.departures)
         known = self._joint.values[slots] if features is None else features
         found = weigh(self.policy, self._joint.rows(slots, known, context), slots)
@@ -135,7 +135,7 @@ class ReadableState(NamedState):
         eligible : iterable of str, optional
             The arms to choose names from; all by default. Arms that were chosen are left out.
         """
-        shown = self._show(self._read(decision)[0])
+        shown = self._show(arrange_values(decision, self.context, self.features)[0])
         among = self.arms if eligible is None else distinct_names(eligible, "eligible")
         places = self._roster.locate([name for name in among if name not in decision.names])
         found = self.policy.suggest(shown, places, many, seed=seed)
@@ -206,18 +206,6 @@ class ReadableState(NamedState):
     def _show(self, context: Floats) -> StructuredContext:
         """Return what the policy is shown of all arms."""
         return self._joint.show(context, None if self._roster.fills(self._joint.n_slots) else self._roster.slots)
-
-    def _read(self, decision: NamedDecision) -> tuple[Floats, Floats | None]:
-        """Return the values of the decision's context and of its arms' features, in this preselector's order."""
-        if not isinstance(decision, NamedDecision):
-            raise InputError(f"decision is {show(decision)}; give what select returned")
-        of_context, of_arms = decision.labels
-        context = arrange(decision.context, of_context, self.context, "context")
-        if (
-            decision.features is None or decision.seed is None
-        ):  # written by an earlier version, which did not name features
-            return context, decision.features
-        return context, arrange(decision.features, of_arms, self.features, "arms")
 
     def _fold(self, contributions: Floats) -> Floats:
         """Return contributions as k x m x p numbers, for (arm's features, identity) ⊗ (1, context's features).

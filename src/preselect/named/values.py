@@ -122,17 +122,3 @@ def _is_sequence(values: Any) -> bool:
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     return isinstance(values, Sequence) and not isinstance(values, (str, bytes))
-
-
-def arrange(values: Floats, given: tuple[str, ...], wanted: list[str], what: str) -> Floats:
-    """Reorder values, whose last axis has the names `given`, to the names `wanted`; NaN for missing ones."""
-    if list(given) == wanted:
-        return values
-    unknown = [name for name in given if name not in wanted]
-    if unknown:
-        raise InputError(
-            f"the decision has {join_names(unknown)}, but the features of the {what} are {join_names(wanted)} here"
-        )
-    arranged = np.full((*values.shape[:-1], len(wanted)), np.nan)
-    arranged[..., [wanted.index(name) for name in given]] = values
-    return arranged

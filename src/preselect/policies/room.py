@@ -1,4 +1,4 @@
-"""A set of arms that is being filled: with the best arms that may join it, ties broken at random."""
+"""Choose the best arms where it is not enough to sort them: with rules, a leader, or ties, broken at random."""
 
 from __future__ import annotations
 
