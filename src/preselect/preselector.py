@@ -259,7 +259,7 @@ class Preselector(NamedArms, ReadableState):
         given: dict[str, Any],
         propensities: bool,
     ) -> NamedDecision:
-        """Do what `choose` does, with the rules by the names of its arguments."""
+        """Do what `choose` does; `given` are its arguments about rules, by name."""
         values = read_context(context, self.context)
         k, among, rules = self._terms.read_rules(self._roster, k, eligible, **given)
         shown, chances = self._show(values), None
