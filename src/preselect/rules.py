@@ -144,17 +144,6 @@ class Rules:
                 f"include has {self._list(self.include)}, which cost {cost:g}, but the budget is {self.budget:g}"
             )
 
-    def check_size(self, size: int, n: int, eligible: Mask) -> None:
-        """Raise an InputError that names the cheapest arm if the budget pays only for a set of size 0."""
-        if size == 0:
-            is_open = ~self._list_closed(n)
-            arms = np.flatnonzero(is_open & eligible if eligible.size else is_open)
-            cheapest = arms[np.argmin(self.prices[arms])]
-            raise InputError(
-                f"the budget of {self.budget:g} pays for no arm; the cheapest, {self._list([cheapest])}, "
-                f"costs {self.prices[cheapest]:g}"
-            )
-
     def _list_closed(self, n: int) -> Mask:
         """Return which arms belong to groups with a limit of 0."""
         groups = self.groups
@@ -167,3 +156,15 @@ class Rules:
 
     def _name_group(self, group: int) -> str:
         return f"group {group}" if self.group_names is None else f"{self.group_names[group]!r:.40}"
+
+
+def check_size(rules: Rules, size: int, n: int, eligible: Mask) -> None:
+    """Raise an InputError that names the cheapest arm if the budget pays only for a set of size 0."""
+    if size == 0:
+        is_open = ~rules._list_closed(n)
+        arms = np.flatnonzero(is_open & eligible if eligible.size else is_open)
+        cheapest = arms[np.argmin(rules.prices[arms])]
+        raise InputError(
+            f"the budget of {rules.budget:g} pays for no arm; the cheapest, {rules._list([cheapest])}, "
+            f"costs {rules.prices[cheapest]:g}"
+        )

@@ -20,7 +20,7 @@ from preselect.policies import persistence
 from preselect.policies.persistence import Arrays
 from preselect.policies.propensities import Propensities, count_sets
 from preselect.policies.room import Choice, Randomness, Room, best
-from preselect.rules import Rules
+from preselect.rules import Rules, check_size
 from preselect.scaling import Change
 
 MAX_SEED = 2**256 - 1
@@ -124,7 +124,7 @@ class ReadablePolicy(Guarded, ABC):
             if not isinstance(rules, Rules):
                 raise InputError(f"rules is {show(rules)}; use Rules(...)")
             rules.check(n, k, mask)
-            rules.check_size(Room(mask, n, k, rules).size, n, mask)
+            check_size(rules, Room(mask, n, k, rules).size, n, mask)
         return k, mask
 
     # --- propensities -------------------------------------------------------------------------------------------------
