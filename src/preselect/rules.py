@@ -14,7 +14,7 @@ from preselect.arguments import as_floats, as_integers, number
 from preselect.context import Floats, Integers, Mask
 from preselect.errors import InputError
 
-ROUNDING = 1.0 + 1e-9  # 0.1 + 0.2 is within a budget of 0.3
+ROUNDING = 1.0 + 1e-9  # so that 0.1 + 0.2 is within a budget of 0.3
 _MAX_SHOWN = 10
 
 

@@ -15,7 +15,7 @@ from preselect.kernels.types import CONTRAST, LOGARITHM, NOT_FINITE, OK, TIED, B
 
 _FIRST = cast(int, np.int64(0))  # numba gives a plain 0 a type of its own, and would compile the helpers again for it
 _PACE = 8.0  # how fast the square of a growing beta grows
-_MOST_VARIANCE = 2.0  # of a lead: it grows no faster where variances are larger
+_MOST_VARIANCE = 2.0  # a growing beta counts the variance of a lead up to this
 UNDERFLOW = 1e-290  # smaller squares lose digits or vanish
 
 _Line: TypeAlias = tuple[float, float, float, float, float]  # bound, shift, largest, widest, slope
@@ -81,7 +81,7 @@ def _quadratic_form(X: Matrix, i: int, Sigma: Floats) -> float:
 
 @reordered
 def largest_eigenvalue_bound(Sigma: Floats) -> float:
-    """An upper bound from trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
+    """An upper bound, by trace and Frobenius norm (Wolkowicz and Styan 1980), with room for rounding.
 
     Computed for Sigma over its largest diagonal entry, which no other entry exceeds, because squares of its entries
     may overflow or vanish.
@@ -188,7 +188,7 @@ def _finish(X: Matrix, arms: Integers, bounds: Floats, rows: Floats, best_out: f
 def _bound_widths(
     eigenvalue: float, beta: float, growth: float, form: int, largest_square: float, leader_square: float
 ) -> _Line:
-    """A line in the norm of x that lies above every width: of the logarithm, the tangent at the widest arm."""
+    """A line in the norm of x that lies above every width; with LOGARITHM, the tangent at the widest arm."""
     root = math.sqrt(eigenvalue)
     widest = root * (math.sqrt(largest_square) + math.sqrt(leader_square))
     bound = _grow(beta, growth, widest * widest) * root
@@ -210,7 +210,7 @@ def _prune(u: float, square: float, least: float, line: _Line) -> bool:
 
 @inlined
 def _bound_squares(eigenvalue: float, per_square_along: float, beta: float, growth: float, square: float) -> _Curve:
-    """A curve that lies above every squared width: see `_misses`. The logarithm in beta by its tangent at `square`."""
+    """A curve above every squared width, as `_misses` takes it; the logarithm in beta by its tangent at `square`."""
     q = min(eigenvalue * square, _MOST_VARIANCE)
     slope = _PACE * growth / (1.0 + growth * q) if q < _MOST_VARIANCE else 0.0
     constant = beta * beta + _PACE * math.log1p(growth * q) - slope * q

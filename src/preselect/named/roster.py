@@ -15,7 +15,7 @@ from preselect.rules import Rules
 
 Groups: TypeAlias = Mapping[str, str | None]  # the group of each arm; None for arms that belong to none
 Prices: TypeAlias = Mapping[str, float]
-Limits: TypeAlias = Mapping[str, int]  # how many arms of each group
+Limits: TypeAlias = Mapping[str, int]  # how many arms of each group may be in the set
 
 
 class Roster:
@@ -286,7 +286,7 @@ def _make_plain(value: Any) -> Any:
 
 
 def _as_mapping(value: Mapping[str, Any] | None, argument: str) -> Mapping[str, Any]:
-    """Return values by name; none of them if nothing is given."""
+    """Return values by name; an empty mapping if nothing is given."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):

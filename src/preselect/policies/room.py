@@ -115,13 +115,13 @@ class Room:
         arms = self._by_price[self._open[self._by_price]]
         if not len(self._groups):
             return arms[: self.left]
-        free, size = np.append(self._free, len(arms)), 4 * self.left  # the last is for arms of no group: -1
+        free, size = np.append(self._free, len(arms)), 4 * self.left  # the last entry is for arms without a group
         while True:
             groups = self._groups[arms[:size]]
             fitting = arms[:size][_count_before(groups) < free[groups]]
             if len(fitting) >= self.left or size >= len(arms):
                 return fitting[: self.left]
-            size *= 4  # the first ones are enough, unless many of them are of the same group
+            size *= 4  # rarely necessary: only if many of the cheapest arms are of one group
 
     def _find_affordable(self, arms: Integers) -> Mask:
         """Return which of these arms leave enough to complete the set.
