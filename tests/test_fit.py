@@ -96,6 +96,21 @@ def test_the_gradient_at_the_maximum_vanishes(ranked, outside):
     assert np.abs(gradient).max() < 1e-8
 
 
+def test_a_feature_that_has_varied_counts_even_if_it_no_longer_does():
+    """Arms are scaled by their last rows, in which no offer is reduced; in the rounds before, reduced ones won."""
+    reduced = np.random.default_rng(0).random(200) < 0.5
+    rows = [
+        (t, arm, 1 if (arm == "a") == one else None, float(one) if arm == "a" else 1.0 - one)
+        for t, one in enumerate(reduced.tolist())
+        for arm in "ab"
+    ] + [(200, "a", 1, 0.0), (200, "b", 2, 0.0)]
+    names = ("round", "arm", "place", "arm.reduced")
+    found = Preselector.fit(logs.read(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))), seed=0)
+    found.change("b", {"reduced": 1.0})
+    utilities = {name: one.utility for name, one in found.estimates().items()}
+    assert utilities["b"] > utilities["a"] + 2.0
+
+
 def test_ties_are_fitted_as_they_are_learnt():
     rows = [(t, arm, place) for t in range(40) for arm, place in zip("abcd", (1, 1, 2, None), strict=True)]
     table = logs.read(dict(zip(("round", "arm", "place"), map(list, zip(*rows, strict=True)), strict=True)))

@@ -132,6 +132,51 @@ def test_values_that_frames_call_missing_are_missing():
     assert len(logs.check(arrays)) == 2
 
 
+def test_what_is_masked_is_missing_and_times_are_no_numbers():
+    masked = np.ma.array([1, 2], mask=[False, True])
+    assert logs.read(table(place=masked)).places.tolist() == [1, 0]
+    for unit in ("D", "us", "ns"):
+        times = np.array(["2026-01-01"] * 2, dtype=f"datetime64[{unit}]")
+        assert "context.day is datetime" in logs.check(table(**{"context.day": times}))[0].message
+        assert logs.read(table(round=times)).labels[0].startswith("2026-01-01")
+        assert "arm.age is datetime.timedelta" in logs.check(table(**{"arm.age": times - times[0]}))[0].message
+    for names in ([b"a", b"b"], [{"a": 1}, {"b": 1}]):
+        assert "use a text or a number" in logs.check(table(arm=names))[0].message
+
+
+def test_frames_of_pandas_have_each_column_once():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table())
+    with pytest.raises(InputError, match="the table has two columns of the same name: 'arm'"):
+        logs.read(pandas.concat([frame, frame[["arm"]]], axis=1))
+
+
+def test_tables_of_arrow_keep_what_is_missing(tmp_path):
+    """The index of a frame that was filtered and then written to Parquet is no column of the table."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arms = arrow.array(["a", "b"]).dictionary_encode()
+    one = arrow.table(
+        {"round": [1, 1], "arm": arms, "place": [1, None], "arm.x": [1, None], "__index_level_0__": [5, 7]}
+    )
+    parquet.write_table(one, tmp_path / "t.parquet")
+    for source in (one, tmp_path / "t.parquet"):
+        found = logs.read(source)
+        assert (found.arms, found.places.tolist(), found.features) == (("a", "b"), [1, 0], ("x",))
+    unnamed = one.set_column(1, "arm", arrow.array(["a", None]).dictionary_encode())
+    assert [problem.message for problem in logs.check(unnamed)] == ["row 1: arm is empty"]
+    big = one.set_column(1, "arm", arrow.array([2**62 + 1, 2**62 + 2]))
+    assert logs.read(big).arms == (str(2**62 + 1), str(2**62 + 2))
+    parquet.write_table(
+        arrow.Table.from_arrays([*one.columns, arms], names=[*one.column_names, "arm"]), tmp_path / "u.parquet"
+    )
+    with pytest.raises(InputError, match="two columns of the same name: 'arm'"):
+        logs.read(tmp_path / "u.parquet")
+
+
+def test_open_files_may_begin_with_a_mark():
+    assert len(logs.read(StringIO("\ufeff" + TABLE))) == 3
+
+
 def test_damaged_files_are_named(tmp_path):
     pandas = pytest.importorskip("pandas")
     zipped, parquet = tmp_path / "t.csv.gz", tmp_path / "t.parquet"
@@ -274,6 +319,9 @@ def test_logs_check_says_what_is_wrong_and_what_is_there(tmp_path):
     path.write_text(TABLE + "4,storm,x,1,,900,5\n")
     bad = CliRunner().invoke(command, ["logs", "check", str(path)])
     assert (bad.exit_code, bad.output) == (1, "line 9: place is 'x'; use a number, or nothing\n")
+    path.write_text(TABLE + "4,\x1b[2J,,1,,900,5\n" * 2)
+    hostile = CliRunner().invoke(command, ["logs", "check", str(path)])
+    assert (hostile.exit_code, hostile.output) == (1, "line 10: \\x1b[2J is in this round already\n")
     missing = CliRunner().invoke(command, ["logs", "check", str(tmp_path / "none.csv")])
     assert missing.exit_code == 1
     assert "No such file" in missing.output

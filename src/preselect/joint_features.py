@@ -140,6 +140,12 @@ class JointFeatures:
         self.seen, self.contexts = Scaling.fit(contexts), len(contexts)
         self.renew()
 
+    def see_rows(self, values: Floats) -> None:
+        """Scale features that are the same for all arms now, but were not in earlier rounds, by all these rows."""
+        if self.arm_scaling.size:
+            seen = np.where(self.arm_scaling.varied, self.arm_scaling.seen, Scaling.fit(values).seen)
+            self.arm_scaling, self._arms = Scaling.of(seen), None
+
     def rows(self, arms: Integers, values: Floats, context: Floats) -> Floats:
         """Return the joint features of arms with the given features, in one context or in one for each arm."""
         c = self._complete(context)

@@ -123,7 +123,7 @@ class Preselector(NamedArms, ReadableState):
         """Make a preselector that is fitted to all rounds of logs at once, and continues to learn from there.
 
         Its weights maximise the posterior: the likelihood of all outcomes times the policy's prior. Features are scaled
-        by all contexts and arms of the logs.
+        by all contexts and arms of the logs; those that are the same for all arms in the end, by all rows.
 
         Parameters
         ----------
@@ -152,6 +152,7 @@ class Preselector(NamedArms, ReadableState):
         if not isinstance(made.policy, BeliefPolicy) or not isinstance(made.policy.estimate, OnlineNewton):
             raise InputError(f"policy is {show(policy)}, which cannot start from logs; use newton or thompson")
         made._joint.see_all(logs.contexts)
+        made._joint.see_rows(logs.values)
         prior, outside = made.policy.estimate.prior, made.policy.outside
         found, seen = maximise_logs(made._joint, logs, made._roster.slots, prior, outside)
         made.policy.adopt(found.block, seen, found.outcomes, found.without_winner)

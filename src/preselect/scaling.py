@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from preselect.arguments import as_floats, integer, show
 from preselect.context import Floats
@@ -143,6 +143,11 @@ class Scaling:
     def unit(self) -> float:
         """The scaled value of a number one deviation above the mean."""
         return 2.0 / math.sqrt(max(self.size, 1))
+
+    @property
+    def varied(self) -> NDArray[np.bool_]:
+        """Whether each feature has varied."""
+        return self._find_slopes() > 0.0
 
     def _find_slopes(self) -> Floats:
         """One over the deviation of each feature; 0 for those that have not varied."""

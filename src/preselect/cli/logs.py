@@ -5,6 +5,9 @@ from pathlib import Path
 
 import click
 
+from preselect.cli.instances import make_visible
+from preselect.errors import InputError
+from preselect.logs import Problem
 from preselect.offline import check_logs, read_logs
 
 _MOST = 100  # problems that are printed
@@ -36,15 +39,22 @@ def logs() -> None:
 @journal_name
 def check(file: Path, name: str | None) -> None:
     """Say what is wrong with FILE, line by line, or what is in it. The exit code is 1 if anything is wrong."""
-    problems = check_logs(file, name=name)
+    try:
+        found = read_logs(file, name=name)
+    except InputError:
+        _list_problems(check_logs(file, name=name))
+        raise
+    won = int(found.winners.sum())
+    click.echo(f"{len(found)} rounds of {len(found.arms)} arms, {won} with a winner; everything can be read")
+    click.echo(f"features of a round: {make_visible(', '.join(found.context)) or 'none'}")
+    click.echo(f"features of arms: {make_visible(', '.join(found.features)) or 'none'}")
+
+
+def _list_problems(problems: list[Problem]) -> None:
+    """Print what is wrong, if it is wrong with single lines, and exit."""
     for problem in problems[:_MOST]:
-        click.echo(problem.message)
+        click.echo(make_visible(problem.message))
     if len(problems) > _MOST:
         click.echo(f"and {len(problems) - _MOST} more")
     if problems:
         sys.exit(1)
-    found = read_logs(file, name=name)
-    won = int(found.winners.sum())
-    click.echo(f"{len(found)} rounds of {len(found.arms)} arms, {won} with a winner; everything can be read")
-    click.echo(f"features of a round: {', '.join(found.context) or 'none'}")
-    click.echo(f"features of arms: {', '.join(found.features) or 'none'}")

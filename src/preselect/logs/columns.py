@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +20,8 @@ from preselect.arguments import join_names, show
 from preselect.errors import InputError
 
 Source: TypeAlias = Any  # a path, an open text file, a mapping of columns, or a data frame
+
+_INDEX = re.compile(r"__index_level_\d+__")  # the columns in which pandas keeps the index of a frame
 
 
 class Columns(NamedTuple):
@@ -37,20 +41,49 @@ class Columns(NamedTuple):
 
 
 def read_columns(source: Source) -> Columns:
-    """Read a CSV or Parquet file, an open text file, a mapping of columns, or a data frame of pandas or polars."""
+    """Read a CSV or Parquet file, an open text file, a mapping of columns, or a frame of pandas, polars or Arrow."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
         return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv_file(path)
     if hasattr(source, "read"):
         return _read_csv(source, getattr(source, "name", "the table"))
-    if isinstance(source, Mapping):
-        return _collect({str(name): np.asarray(column, dtype=object) for name, column in source.items()})
-    if hasattr(source, "columns") and hasattr(source, "__getitem__"):
-        return _collect({str(name): np.asarray(source[name], dtype=object) for name in source.columns})
-    raise InputError(f"the table is {show(source)}; use a file, a data frame, or a mapping of columns")
+    if hasattr(source, "collect"):  # a frame of polars that is not computed yet
+        source = source.collect()
+    names = source if isinstance(source, Mapping) else getattr(source, "column_names", getattr(source, "columns", None))
+    if names is None or not hasattr(source, "__getitem__"):
+        raise InputError(f"the table is {show(source)}; use a file, a data frame, or a mapping of columns")
+    _refuse_repeated([str(name) for name in names], "the table")
+    return _collect({str(name): _as_column(source[name]) for name in names})
+
+
+def _refuse_repeated(names: list[str], table: str) -> None:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise InputError(f"{table} has two columns of the same name: {join_names(repeated)}")
+
+
+def _as_column(values: Any) -> NDArray[Any]:
+    """Return floats as floats, with NaN where they are missing, and anything else as objects, with None there."""
+    if isinstance(values, np.ma.MaskedArray):
+        found = _as_objects(values.data.copy())
+        found[np.ma.getmaskarray(values)] = None
+        return found
+    if hasattr(values, "to_pylist"):  # a column of Arrow, whose own conversion loses what is missing
+        values = values.to_numpy() if str(values.type) in ("double", "float") else values.to_pylist()
+    if not isinstance(values, np.ndarray):
+        is_float = str(getattr(values, "dtype", "")).lower().startswith("float")
+        values = np.asarray(values, dtype=np.float64 if is_float else object)
+    return values if values.dtype.kind == "f" else _as_objects(values)
+
+
+def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
+    """Return objects; times as times, which would become numbers otherwise."""
+    unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(values.dtype.kind)
+    return (values if unit is None else values.astype(unit)).astype(object)
 
 
 def _collect(values: dict[str, NDArray[Any]]) -> Columns:
+    values = {name: column for name, column in values.items() if not _INDEX.fullmatch(name)}
     nested = [name for name, column in values.items() if column.ndim != 1]
     if nested:
         raise InputError(f"columns hold one value for each row of the table, but these do not: {join_names(nested)}")
@@ -74,34 +107,42 @@ def _read_csv_file(path: Path) -> Columns:
 
 
 def _read_csv(file: Iterable[str], name: str) -> Columns:
-    lines, (head, *rows) = _read_lines(file, name)
-    head = [title.strip() for title in head]
+    rows = _list_rows(file, name)
+    head = [title.strip() for title in next(rows, (0, []))[1]]
+    _check_head(head, name)
+    n, wrong = len(head), {}
+    lines: list[int] = []
+    cells: list[str] = []  # of all rows, because a list for each of them would take as much time and memory again
+    for line, row in rows:
+        if len(row) != n:
+            wrong[len(lines)] = f"{len(row)} values, but there are {n} columns"
+            row = [""] * n
+        lines.append(line)
+        cells += row
+    table = np.array(cells, dtype=object).reshape(-1, n)
+    return Columns(dict(zip(head, table.T, strict=True)), lines, wrong)
+
+
+def _check_head(head: list[str], name: str) -> None:
+    if not head:
+        raise InputError(f"{name} is empty; a table of rounds begins with the names of its columns")
+    head[0] = head[0].removeprefix("\ufeff")  # a mark at the beginning of files that some programs write
     separator = next((sign for sign in ";\t|" if sign in head[0]), None)
     if len(head) == 1 and separator is not None:
         raise InputError(f"{name} has {separator!r} between its columns; write it with commas")
-    if len(set(head)) < len(head):
-        raise InputError(f"{name} has two columns of the same name: {show(head)}")
-    n = len(head)
-    wrong = {place: len(row) for place, row in enumerate(rows) if len(row) != n}
-    table = np.array([[""] * n if place in wrong else row for place, row in enumerate(rows)], dtype=object)
-    values = dict(zip(head, table.reshape(-1, n).T, strict=True))
-    return Columns(values, lines[1:], {place: f"{k} values, but there are {n} columns" for place, k in wrong.items()})
+    _refuse_repeated(head, name)
 
 
-def _read_lines(file: Iterable[str], name: str) -> tuple[list[int], list[list[str]]]:
-    """Return the rows of a CSV file, leaving out empty lines, and the lines on which they begin."""
-    reader, begin, lines, rows = csv.reader(file, strict=True), 1, [], []
+def _list_rows(file: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file, leaving out empty lines, with the lines on which they begin."""
+    reader, begin = csv.reader(file, strict=True), 1
     try:
         for row in reader:
             if row:
-                lines.append(begin)
-                rows.append(row)
+                yield begin, row
             begin = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{name}, line {begin}: this is not CSV: {error}") from None
-    if not rows:
-        raise InputError(f"{name} is empty; a table of rounds begins with the names of its columns")
-    return lines, rows
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -109,9 +150,11 @@ def _read_parquet(path: Path) -> Columns:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        file = parquet.ParquetFile(path)
+        _refuse_repeated(file.schema_arrow.names, str(path))
+        table = file.read()
     except (pyarrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:  # the file does not exist, or cannot be read
             raise
         raise InputError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from None
-    return _collect({name: np.array(table.column(name).to_pylist(), dtype=object) for name in table.column_names})
+    return _collect({name: _as_column(table.column(name)) for name in table.column_names})

@@ -92,14 +92,18 @@ class Logs:
 
     def describe_arms(self) -> dict[str, dict[str, float | None]]:
         """Return the features in the last row of each arm; None for those that are not known."""
-        last = dict(zip(self.arm.tolist(), self.values.tolist(), strict=True))
         return {
             name: {
-                feature: None if value != value else value
-                for feature, value in zip(self.features, last.get(arm, [np.nan] * len(self.features)), strict=True)
+                feature: None if value != value else value for feature, value in zip(self.features, row, strict=True)
             }
-            for arm, name in enumerate(self.arms)
+            for name, row in zip(self.arms, self._find_last().tolist(), strict=True)
         }
+
+    def _find_last(self) -> Floats:
+        """Return the features in the last row of each arm; NaN for arms without a row."""
+        last = np.full((len(self.arms), len(self.features)), np.nan)
+        last[self.arm] = self.values  # the last of several rows counts
+        return last
 
     @property
     def winners(self) -> NDArray[np.bool_]:
@@ -134,10 +138,8 @@ class Logs:
         """
         T, n = len(self), len(self.arms)
         places = np.repeat(np.arange(T), np.diff(self.starts)) * n + self.arm
-        last = np.full((n, len(self.features)), np.nan)
-        last[self.arm] = self.values  # the last row of an arm counts
         columns: dict[str, Any] = {
-            "values": np.tile(last, (T, 1)),
+            "values": np.tile(self._find_last(), (T, 1)),
             "shown": np.zeros(T * n, dtype=np.bool_),
             "places": np.zeros(T * n, dtype=np.int64),
             "propensities": np.full(T * n, np.nan),

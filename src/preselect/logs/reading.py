@@ -28,6 +28,7 @@ from preselect.logs.logs import Logs
 
 _KNOWN = ("round", "arm", "place", "shown", "propensity", "set_propensity")
 _PREFIXES = ("arm.", "context.")
+_NO_NAMES = (bytes, list, tuple, dict, set, np.ndarray)  # their text would be a name that nobody means
 _TRUTHS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -114,13 +115,13 @@ class _Table:
         contexts = self._read_features("context.", of_rounds)
         starts = np.searchsorted(rounds[order], np.arange(len(labels) + 1))
         firsts = order[starts[:-1]]
-        self._check_rounds(rounds, arm, contexts, firsts, len(arms))
+        self._check_rounds(rounds, arm, contexts, firsts, arms)
         shown, places = self._read_shown(), self._read_places()
-        self._report(~shown & (places > 0), lambda row: f"{self._columns['arm'][row]} has a place but was not shown")
+        self._report(~shown & (places > 0), lambda row: f"{arms[arm[row]]} has a place but was not shown")
         seen = np.add.reduceat(shown[order], starts[:-1])
         unseen = np.zeros(self._n, dtype=np.bool_)
         unseen[firsts] = seen == 0
-        self._report(unseen, lambda row: f"round {self._columns['round'][row]} shows no arm")
+        self._report(unseen, lambda row: f"round {labels[rounds[row]]} shows no arm")
         return Logs(
             arms=arms,
             features=of_arms,
@@ -136,12 +137,14 @@ class _Table:
             set_propensities=self._read_of_rounds("set_propensity", rounds, firsts),
         )
 
-    def _check_rounds(self, rounds: Integers, arm: Integers, contexts: Floats, firsts: Integers, n_arms: int) -> None:
+    def _check_rounds(
+        self, rounds: Integers, arm: Integers, contexts: Floats, firsts: Integers, arms: tuple[str, ...]
+    ) -> None:
         """Report arms that occur twice in a round, and contexts that change within a round."""
-        _, first_rows = np.unique(rounds * n_arms + arm, return_index=True)
+        _, first_rows = np.unique(rounds * len(arms) + arm, return_index=True)
         again = np.ones(self._n, dtype=np.bool_)
         again[first_rows] = False
-        self._report(again, lambda row: f"{self._columns['arm'][row]} occurs in this round already")
+        self._report(again, lambda row: f"{arms[arm[row]]} is in this round already")
         usual = contexts[firsts][rounds]
         differs = ((contexts != usual) & ~(np.isnan(contexts) & np.isnan(usual))).any(axis=1)
         before = [self._where(row) for row in firsts.tolist()] if differs.any() else []
@@ -151,8 +154,11 @@ class _Table:
         return tuple(name[len(prefix) :] for name in self._columns if name.startswith(prefix))
 
     def _read_texts(self, name: str) -> list[str]:
-        texts = ["" if _is_missing(value) else str(value).strip() for value in self._columns[name]]
+        values = self._columns[name].tolist()
+        texts = ["" if _is_missing(value) else str(value).strip() for value in values]
         self._report(np.array([not text for text in texts]), lambda _: f"{name} is empty")
+        wrong = np.array([isinstance(value, _NO_NAMES) for value in values])
+        self._report(wrong, lambda row: f"{name} is {show(values[row])}; use a text or a number")
         return texts
 
     def _read_features(self, prefix: str, names: tuple[str, ...]) -> Floats:
@@ -165,7 +171,9 @@ class _Table:
 
     def _read_numbers(self, name: str) -> Floats:
         """Return the numbers of a column, NaN for those that are missing."""
-        values = ["nan" if _is_missing(value) else value for value in self._columns[name]]
+        with suppress(TypeError, ValueError, OverflowError):
+            return self._columns[name].astype(np.float64)
+        values = ["nan" if _is_missing(value) else value for value in self._columns[name].tolist()]
         with suppress(TypeError, ValueError, OverflowError):
             numbers = np.array(values, dtype=np.float64)
             if numbers.ndim == 1:
@@ -186,9 +194,10 @@ class _Table:
     def _read_shown(self) -> NDArray[np.bool_]:
         if "shown" not in self._columns:
             return np.ones(self._n, dtype=np.bool_)
-        found = [_as_truth(value) for value in self._columns["shown"]]
+        values = self._columns["shown"].tolist()
+        found = [_as_truth(value) for value in values]
         wrong = np.array([truth is None for truth in found])
-        self._report(wrong, lambda row: f"shown is {show(self._columns['shown'][row])}; use 1 or 0")
+        self._report(wrong, lambda row: f"shown is {show(values[row])}; use 1 or 0")
         return np.array([truth is not False for truth in found])
 
     def _read_propensities(self, name: str) -> Floats:
