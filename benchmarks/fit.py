@@ -1,7 +1,8 @@
 """Fits of logs: CPU time of one fit, beside the conditional logit of statsmodels on a part of the same rounds.
 
-Targets: 100 000 rounds of 10 arms with 20 features in at most 5 seconds on one core, with a gradient below 1e-8. A
-preselector that is fitted to 600 rounds has at most a third of the regret of a new one over the next 2000.
+Targets: `Preselector.fit` to 100 000 rounds of 10 arms with 20 features in at most 5 seconds on one core, and the
+maximum with a gradient below 1e-8. A preselector that is fitted to 600 rounds has at most a third of the regret of a
+new one over the next 2000, on average. Times are the best of three.
 """
 
 import os
@@ -18,10 +19,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from test_fit import compare_starts
 
+from preselect import Preselector
+from preselect.logs import Logs
 from preselect.logs.ranked import RankedRows
 from preselect.posterior import maximise
 
-T, K, D, PART, WORLDS = 100_000, 10, 20, 2_000, 20
+T, K, D, N, PART, WORLDS = 100_000, 10, 20, 50, 2_000, 20
 
 
 def make_rounds(rounds):
@@ -40,6 +43,29 @@ def fit(X):
     return maximise(X.reshape(-1, D), ranked, np.zeros(D), np.ones(D))
 
 
+def make_logs(X):
+    """The same rounds as logs; each shows 10 of 50 arms, and the features of an arm differ from round to round."""
+    rounds, rows = len(X), len(X) * K
+    return Logs(
+        arms=tuple(f"arm {number}" for number in range(N)),
+        features=tuple(f"x{number}" for number in range(D)),
+        context=(),
+        labels=tuple(map(str, range(rounds))),
+        starts=np.arange(rounds + 1) * K,
+        arm=((np.arange(rounds) * 7)[:, None] + np.arange(K) * 3).ravel() % N,
+        values=X.reshape(-1, D),
+        contexts=np.empty((rounds, 0)),
+        shown=np.ones(rows, dtype=bool),
+        places=(np.arange(rows) % K == 0).astype(np.int64),
+        propensities=np.full(rows, np.nan),
+        set_propensities=np.full(rounds, np.nan),
+    )
+
+
+def fit_logs(logs, identity):
+    return Preselector.fit(logs, identity=identity, seed=0)
+
+
 def find_gradient(X, theta):
     u = X @ theta
     p = np.exp(u - u.max(axis=1, keepdims=True))
@@ -48,9 +74,12 @@ def find_gradient(X, theta):
 
 
 def measure(call, *arguments):
-    before = time.process_time()
-    found = call(*arguments)
-    return found, time.process_time() - before
+    taken = []
+    for _ in range(3):
+        before = time.process_time()
+        found = call(*arguments)
+        taken.append(time.process_time() - before)
+    return found, min(taken)
 
 
 def fit_by_statsmodels(X):
@@ -66,7 +95,13 @@ def main():
     fit(X[:10])  # compiles
     found, seconds = measure(fit, X)
     gradient = np.abs(find_gradient(X, found.theta)).max()
-    print(f"{T} rounds, {K} arms, {D} features: {seconds:.2f} s of CPU, {found.steps} steps, gradient {gradient:.1e}")
+    logs = make_logs(X)
+    fit_logs(logs.take(0, 10), True)
+    whole, own = (measure(fit_logs, logs, identity)[1] for identity in (False, True))
+    print(
+        f"{T} rounds, {K} arms, {D} features, s of CPU: Preselector.fit {whole:.2f}; with weights of each arm {own:.2f}"
+    )
+    print(f"of that the maximum {seconds:.2f} in {found.steps} steps, with a gradient of {gradient:.1e}")
     _, ours = measure(fit, X[:PART])
     _, theirs = measure(fit_by_statsmodels, X[:PART])
     print(f"{PART} rounds: {1e3 * ours:.0f} ms; statsmodels {1e3 * theirs:.0f} ms: {theirs / ours:.0f} times as long")
@@ -74,9 +109,9 @@ def main():
     error = (warm - cold).std(ddof=1) / np.sqrt(WORLDS)
     print(
         f"regret over 2000 rounds in {WORLDS} worlds: fitted {warm.mean():.2f}, new {cold.mean():.2f}, paired "
-        f"difference {(warm - cold).mean():+.2f} ± {error:.2f}, largest ratio {np.max(warm / cold):.2f}"
+        f"difference {(warm - cold).mean():+.2f} ± {error:.2f}, largest ratios {np.sort(warm / cold)[-3:].round(2)}"
     )
-    sys.exit(int(seconds > 5.0 or gradient > 1e-8 or warm.mean() > cold.mean() / 3.0))
+    sys.exit(int(max(whole, own) > 5.0 or gradient > 1e-8 or warm.mean() > cold.mean() / 3.0))
 
 
 if __name__ == "__main__":

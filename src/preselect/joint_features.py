@@ -142,8 +142,10 @@ class JointFeatures:
 
     def see_rows(self, values: Floats) -> None:
         """Scale features that are the same for all arms now, but were not in earlier rounds, by all these rows."""
-        if self.arm_scaling.size:
-            seen = np.where(self.arm_scaling.varied, self.arm_scaling.seen, Scaling.fit(values).seen)
+        same = ~self.arm_scaling.varied
+        if same.any():
+            seen = self.arm_scaling.seen.copy()
+            seen[:, same] = Scaling.fit(values[:, same]).seen
             self.arm_scaling, self._arms = Scaling.of(seen), None
 
     def rows(self, arms: Integers, values: Floats, context: Floats) -> Floats:
