@@ -93,6 +93,20 @@ def test_true_hypotheses_are_rejected_as_rarely_as_p_values_promise(null, repeti
     assert rejected[0] >= 0.03
 
 
+@pytest.mark.parametrize("repetitions", [10, 20])
+@pytest.mark.parametrize("null", NULLS)
+def test_few_repetitions_reject_little_more_than_they_promise(null, repetitions):
+    """Student's t rejects 10 % of the exponential ones at 0.05, 4 % at 0.01 and 1.5 % at 0.001."""
+    p = _compute_p_values(NULLS[null](np.random.default_rng(7), (repetitions, 4000)), resamples=1999)
+    assert np.all([np.mean(p <= level) for level in (0.05, 0.01, 0.001)] <= np.array([0.075, 0.022, 0.005]))
+
+
+def test_no_p_value_is_below_the_one_that_the_report_calls_the_smallest():
+    """Ten differences of the same sign have it with one of 512 pairs of sign flips, of which random ones find fewer."""
+    pairs = {i: (np.arange(10.0) + 5.0 + i, np.zeros(10)) for i in range(2)}
+    assert all(found.p_mean >= find_least_p(10, 2) for found in compare(pairs).values())
+
+
 def test_holm_multiplies_the_smallest_by_their_number_and_keeps_the_order():
     assert _adjust(np.array([0.03, 0.01, 0.5, 0.04])) == pytest.approx([0.09, 0.04, 0.5, 0.09])
     assert _adjust(np.array([0.9, 0.6])) == pytest.approx([1.0, 1.0])

@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from commands import preselect
 from small_scenario import COSTS
 
 from preselect import InputError, study
+from preselect.errors import ResultsError
 from preselect.study import (
     AslibSetting,
     ChoicesSetting,
@@ -270,7 +272,14 @@ def test_classes_of_a_notebook_run_on_processes(folder):
         ([SETTING, "clever"], {}, "unknown policy 'clever'"),
         ([SETTING, 3], {}, "3 is neither the name of a policy nor a class derived from preselect.Policy"),
         ([["routes:Routes", SETTING]], {"k": 2}, "environments are of different kinds"),
-        (["routes:Routes"], {"k": 2.5}, "k is 2.5; use an integer of at least 1"),
+        (["routes:Routes"], {"k": 2.5}, "k is 2.5; use an integer"),
+        (["routes:Routes"], {"k": []}, "k is empty; give at least one number of arms to choose"),
+        ([SyntheticSetting("a", 3, 2)], {}, "n is 'a'; use an integer"),
+        ([AslibSetting(None, 2)], {}, "folder is None; use a text or a path"),
+        ([AslibSetting("x", 2, "a")], {}, "after is 'a'; use a finite number"),
+        ([ChoicesSetting("table.csv", 1)], {"with_identity": "no"}, "with_identity is 'no'; use True or False"),
+        ([SETTING], {"variation": ["paper"]}, "unknown variation ['paper']; choose one of paper"),
+        ([SETTING], {"cluster": 3}, "cluster is 3; use the address of a Dask scheduler"),
         (["routes:Routes"], {"k": 2, "horizon": "x"}, "horizon is 'x'; use an integer"),
         ([SETTING], {"repetitions": 1.5}, "repetitions is 1.5; use an integer"),
         ([SETTING], {"workers": 0}, "workers is 0; use an integer of at least 1"),
@@ -281,6 +290,30 @@ def test_mistakes_are_named(arguments, parameters, message):
     with pytest.raises(InputError, match=re.escape(message)):
         study.run(*arguments, **parameters, out="out")
     assert not os.path.exists("out")
+
+
+@pytest.mark.parametrize("folder", [None, 3, ""])
+def test_folders_are_named_by_texts(folder):
+    calls = [Study.open, study.Results.open, lambda out: study.Results.create(out, SyntheticPlan())]
+    for call in calls:
+        with pytest.raises(InputError, match=f"the folder of results is {folder!r}; use a text or a path"):
+            call(folder)
+
+
+def test_figures_of_others_are_not_overwritten(tmp_path):
+    (tmp_path / "best-arm.png").write_text("mine")
+    with pytest.raises(ResultsError, match=r"no manifest\.json but a best-arm\.png that is not ours"):
+        study.run(SETTING, "random", horizon=9, out=tmp_path, **SMALL)
+    assert (tmp_path / "best-arm.png").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("no_report")
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    several = {"horizon": np.int64(9), "repetitions": np.int64(2), "seed": np.int32(0), "workers": 1}
+    found = study.run(SyntheticSetting(*np.array([8, 3, 2])), "random", out=tmp_path, **several)
+    again = study.run(SETTING, "random", horizon=9, out=tmp_path, **SMALL)
+    assert found.plan == again.plan
+    assert repr(again).endswith("1 of 1 blocks finished>")
 
 
 def test_classes_inside_functions_are_refused():

@@ -168,6 +168,8 @@ def evaluate(
 def _name(policies: Iterable[str] | Mapping[str, str | Preselector]) -> Mapping[str, str | Preselector]:
     if isinstance(policies, str):
         raise InputError(f"policies is {show(policies)}; give a list of names, such as [{show(policies)}]")
+    if not isinstance(policies, Iterable):
+        raise InputError(f"policies is {show(policies)}; give a list of names, such as ['newton', 'random']")
     named = policies if isinstance(policies, Mapping) else {policy: policy for policy in policies}
     if not named:
         raise InputError("no policy is given to evaluate")

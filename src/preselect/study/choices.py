@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from preselect.arguments import boolean
 from preselect.environments import ChoiceReplay, Environment, choice_baselines
 from preselect.errors import InputError
 from preselect.logs import Logs
@@ -83,6 +84,7 @@ class ChoicesPlan(Plan):
         super().__post_init__()
         if self.feedback not in ChoiceReplay.feedbacks:
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(ChoiceReplay.feedbacks)}")
+        object.__setattr__(self, "with_identity", boolean(self.with_identity, "with_identity"))
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
         """Describe what was varied."""

@@ -27,7 +27,7 @@ from preselect.reports.figures import (
     to_svg,
 )
 from preselect.study.plan import Setting
-from preselect.study.results import Results
+from preselect.study.results import Results, name_figure
 from preselect.study.statistics import standard_error
 
 _WINE = "#882255"
@@ -70,15 +70,6 @@ def write_figures(results: Results) -> list[Path]:
             written.append(results.folder / f"{name_figure(measure)}.{suffix}")
             write_whole(written[-1], save(figure))
     return written
-
-
-def name_figure(measure: str) -> str:
-    """Return the file name of a measure's figure, without suffix.
-
-    >>> name_figure("top_k")
-    'top-k'
-    """
-    return measure.replace("_", "-")
 
 
 def draw(results: Results, measure: str) -> Any:

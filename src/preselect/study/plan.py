@@ -9,6 +9,7 @@ extended, and computed again.
 """
 
 import json
+import operator
 import os
 import platform
 import shlex
@@ -17,13 +18,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, get_type_hints
 
 import numba
 import numpy as np
 
 import preselect
-from preselect.arguments import show
+from preselect.arguments import number, show
 from preselect.environments import Environment
 from preselect.errors import InputError, ResultsError
 from preselect.files import write_whole
@@ -110,9 +111,10 @@ class Plan(ABC):
     def __post_init__(self) -> None:
         if not self.settings or not self.policies:
             raise InputError("a study needs at least one setting and one policy")
+        object.__setattr__(self, "settings", tuple(map(self.make_plain, self.settings)))
         for name in ("repetitions", "block", "seed", "horizon"):
-            if not isinstance(getattr(self, name, 1), int):
-                raise InputError(f"{name} is {show(getattr(self, name))}; use an integer")
+            if hasattr(self, name):
+                object.__setattr__(self, name, _as_plain(getattr(self, name), int, name))
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; a study needs at least 1")
@@ -144,6 +146,14 @@ class Plan(ABC):
     @abstractmethod
     def describe(self, rounds: int) -> str:
         """Describe in a few words what was varied, for figures and reports; `rounds` is the length of a repetition."""
+
+    @classmethod
+    def make_plain(cls, setting: Setting) -> Setting:
+        """Return a setting with plain values: what numpy calls an integer is none in a manifest."""
+        kinds = get_type_hints(cls.setting_type)
+        return cls.setting_type(
+            *(_as_plain(value, kinds[name], name) for name, value in zip(kinds, setting, strict=True))
+        )
 
     @classmethod
     def normalise(cls, setting: Setting) -> Setting:
@@ -232,6 +242,20 @@ class Plan(ABC):
             raise ResultsError(f"there is no study called {kind!r}; known are {', '.join(known)}")
         settings = tuple(known[kind].setting_type(*values) for values in parameters["settings"])
         return known[kind](**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
+
+
+def _as_plain(value: Any, kind: type[Any], name: str) -> Any:
+    """Return an integer, a number or a text as Python's own."""
+    if kind is int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise InputError(f"{name} is {show(value)}; use an integer") from None
+    if kind is float:
+        return number(value, name)
+    if isinstance(value, (str, PathLike)) and os.fspath(value):
+        return os.fspath(value)
+    raise InputError(f"{name} is {show(value)}; use a text or a path")
 
 
 def _write_value(value: object) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 
 from preselect.named.tables import write_count
 from preselect.reports.html import Cell, render, write_page
-from preselect.study.figures import name_figure, write_figures, write_tradeoff
+from preselect.study.figures import write_figures, write_tradeoff
 from preselect.study.plan import Plan, Setting
-from preselect.study.results import Results
+from preselect.study.results import Results, name_figure
 from preselect.study.statistics import PairedComparison, Summary, find_least_p
 
 _Content = TypeVar("_Content")

@@ -13,6 +13,7 @@ report.html      all of it on one page
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,13 +25,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from preselect import state
+from preselect.arguments import show
 from preselect.errors import InputError, ResultsError, StateFileError
 from preselect.study.plan import Manifest, Plan, Setting, SettingData
 from preselect.study.statistics import PairedComparison, Summary, compare, summarise
 
 _KIND = "StudyBlock"
 _CURVE_POINTS = 200
-_OURS = ("blocks", "curves.npz", "summary.csv", "ratios.csv", "paired.csv", "timing.csv", "report.html")
+_OURS = (
+    "blocks",
+    "curves.npz",
+    "summary.csv",
+    "ratios.csv",
+    "paired.csv",
+    "timing.csv",
+    "report.html",
+    "after-races.png",
+)
 _Key: TypeAlias = tuple[Setting, str]
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -99,13 +110,14 @@ class Results:
         plan : Plan
             What is to be computed. Its data are read and its policies constructed, to find mistakes early.
         """
-        folder = Path(folder)
+        folder = _expect_folder(folder)
         manifest = Manifest.gather(plan, folder)
-        _refuse_foreign_files(folder)
+        _refuse_foreign_files(folder, plan)
         try:
             (folder / "blocks").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ResultsError(f"cannot write results to {folder}: {error.strerror or error}") from None
+        except (OSError, ValueError) as error:  # ValueError: a name with characters that no folder can have
+            reason = getattr(error, "strerror", None) or error
+            raise ResultsError(f"cannot write results to {show(str(folder))[1:-1]}: {reason}") from None
         results = cls(folder, manifest)
         results._write_manifest()
         return results
@@ -119,7 +131,7 @@ class Results:
         folder : str or path
             A folder with a manifest.json.
         """
-        return cls(folder, Manifest.read(Path(folder)))
+        return cls(folder, Manifest.read(_expect_folder(folder)))
 
     @property
     def plan(self) -> Plan:
@@ -305,9 +317,25 @@ def _simplify(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _refuse_foreign_files(folder: Path) -> None:
+def _expect_folder(folder: str | PathLike[str]) -> Path:
+    if not isinstance(folder, (str, PathLike)) or not os.fspath(folder):
+        raise InputError(f"the folder of results is {show(folder)}; use a text or a path, such as '.' for this folder")
+    return Path(folder)
+
+
+def name_figure(measure: str) -> str:
+    """Return the file name of a measure's figure, without suffix.
+
+    >>> name_figure("top_k")
+    'top-k'
+    """
+    return measure.replace("_", "-")
+
+
+def _refuse_foreign_files(folder: Path, plan: Plan) -> None:
     """Raise a ResultsError if a folder without a manifest holds files that would be overwritten."""
-    for name in _OURS:
+    figures = [f"{name_figure(measure)}.{suffix}" for measure in plan.measures for suffix in ("png", "svg")]
+    for name in (*_OURS, *figures):
         if (folder / name).exists() and not (folder / "manifest.json").exists():
             raise ResultsError(f"{folder} has a {name}, but no manifest.json of a study; choose another folder")
 

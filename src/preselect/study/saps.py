@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from preselect.arguments import number
 from preselect.environments import Environment, RuntimeReplay, RuntimeTable, regret_baselines
 from preselect.errors import InputError
 from preselect.study.plan import Plan, SettingData, write_list
@@ -74,6 +75,7 @@ class SapsPlan(Plan):
         super().__post_init__()
         if self.feedback not in RuntimeReplay.feedbacks:
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(RuntimeReplay.feedbacks)}")
+        object.__setattr__(self, "scale", number(self.scale, "scale", above=0.0))
 
     def describe(self, rounds: int) -> str:
         """Describe what was varied."""

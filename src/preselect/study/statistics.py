@@ -150,7 +150,11 @@ def _compute_p_values(differences: Floats, resamples: int = _RESAMPLES) -> Float
 
     It is the larger of two. Random sign flips are exact where differences are symmetric, however heavy their tails, and
     reject too often where they are skew. The equal-tailed studentised bootstrap allows for skewness, and rejects too
-    often where tails are heavy. The random numbers are the same in every call.
+    often where tails are heavy. The random numbers are the same in every call. No p-value is below that of all sign
+    flips of differences with the same sign, 2 / 2^repetitions, which the random ones only estimate.
+
+    With 30 repetitions or more, tests find the promised level with all kinds of differences that they try. With 10 to
+    20, up to 7 % are rejected at 0.05 where differences are very skew; Student's t rejects up to 10 % of them.
     """
     largest = np.abs(differences).max(axis=0)
     scaled = differences / np.where(largest > 0.0, largest, 1.0)
@@ -166,7 +170,7 @@ def _compute_p_values(differences: Floats, resamples: int = _RESAMPLES) -> Float
         found = np.abs(signs @ scaled) >= extreme, resampled >= t - room, resampled <= t + room
         counts += np.sum(found, axis=1)
     flipped, tail = counts[0] + 1, counts[1:].min(axis=0) + 1
-    p: Floats = np.minimum(np.maximum(flipped, 2 * tail) / (resamples + 1), 1.0)
+    p: Floats = np.clip(np.maximum(flipped, 2 * tail) / (resamples + 1), 2.0 ** (1 - len(scaled)), 1.0)
     return p
 
 

@@ -193,6 +193,8 @@ def run(
     """
     if workers != -1:
         integer(workers, "workers", 1)
+    if cluster is not None and not isinstance(cluster, str):
+        raise InputError(f"cluster is {show(cluster)}; use the address of a Dask scheduler, as in tcp://host:8786")
     plan = _make_plan(environments, policies, k, parameters)
     study = Study.create(Path("results", plan.kind) if out is None else out, plan)
     study.compute(plan, workers=workers, cluster=cluster, report=report)
@@ -211,7 +213,8 @@ def _make_plan(environments: Any, policies: Any, k: Any, parameters: dict[str, A
         raise InputError(f"{plan_type.__name__} has no parameter {', '.join(strange)}; it has {', '.join(known)}")
     if policies is not None:
         parameters = {**parameters, "policies": _list_policies(policies)}
-    return plan_type(settings=tuple(dict.fromkeys(map(plan_type.normalise, settings))), **parameters)
+    plain = (plan_type.normalise(plan_type.make_plain(setting)) for setting in settings)
+    return plan_type(settings=tuple(dict.fromkeys(plain)), **parameters)
 
 
 def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
@@ -227,7 +230,10 @@ def _list_settings(environments: Any, k: Any) -> tuple[Setting, ...]:
     if k is None:
         raise InputError("k is missing: how many arms to choose in the rounds of an environment of your own")
     names = [one if isinstance(one, str) else name_class(_expect_class(one)) for one in given]
-    return tuple(OwnSetting(name, one) for name in names for one in (k if _is_several(k) else [k]))
+    several = [*k] if _is_several(k) else [k]
+    if not several:
+        raise InputError("k is empty; give at least one number of arms to choose")
+    return tuple(OwnSetting(name, one) for name in names for one in several)
 
 
 def _is_several(value: object) -> bool:

@@ -112,7 +112,7 @@ class SyntheticPlan(Plan):
             raise InputError(f"horizon is {self.horizon}; a study has at most {MAX_HORIZON} rounds")
         if self.feedback not in Synthetic.feedbacks:
             raise InputError(f"unknown feedback {self.feedback!r}; choose one of {', '.join(Synthetic.feedbacks)}")
-        if self.variation not in VARIATIONS:
+        if self.variation not in [*VARIATIONS]:  # which compares what cannot be hashed, too
             raise InputError(f"unknown variation {self.variation!r}; choose one of {', '.join(VARIATIONS)}")
 
     def describe(self, rounds: int) -> str:  # noqa: ARG002
