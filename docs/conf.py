@@ -18,7 +18,7 @@ html_title = "preselect"
 html_show_search_summary = False  # summaries are fetched, which a browser refuses to pages of a local folder
 html_copy_source = False
 html_static_path = ["static"]
-html_css_files = ["narrow.css"]
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

@@ -126,8 +126,11 @@ def test_only_files_of_ours_are_replaced(tmp_path, path):
         path.write_bytes(content)
         with nullcontext() if content != b"theirs" else pytest.raises(InputError, match=re.escape(sentence)):
             files.require_ours(path, lambda beginning: beginning == b"ours")
-    for elsewhere in (tmp_path / "nothing", tmp_path, "/dev/null"):
+    for elsewhere in (tmp_path / "nothing", "/dev/null"):
         files.require_ours(elsewhere, lambda _: False)
+    for nowhere in (tmp_path, tmp_path / "nothing" / "a"):
+        with pytest.raises(InputError, match=f"cannot write {nowhere}: "):
+            files.require_ours(nowhere, lambda _: False)
 
 
 def test_a_folder_is_refused_with_a_sentence(tmp_path):

@@ -213,3 +213,22 @@ def test_the_command_prints_saves_and_writes_a_page(tmp_path):
         refused = CliRunner().invoke(command, arguments)
         assert (refused.exit_code, file.read_text()) == (1, "mine")
         file.write_bytes(before)
+
+
+def test_what_cannot_be_written_is_said_before_the_log_is_read(tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "none" / "a", "No such file or directory")):
+        for option in ("--state", "--out"):
+            result = CliRunner().invoke(command, ["fit", "no such log", option, str(path)])
+            assert (result.exit_code, result.output) == (1, f"Error: cannot write {path}: {reason}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.access", lambda *_: False)  # as for users who are not root
+        result = CliRunner().invoke(command, ["evaluate", "no such log", "--out", str(locked / "a.html")])
+    assert result.output == f"Error: cannot write {locked / 'a.html'}: Permission denied\n"
+
+
+def test_state_and_page_are_two_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(command, ["fit", "no such log", "--state", "a", "--out", "./a"])
+    assert (result.exit_code, result.output) == (1, "Error: --state and --out both name a; name two files\n")

@@ -77,6 +77,18 @@ def test_pages_fit_and_complain_of_nothing(site, open_page, size, dark):
         assert page.evaluate(_STICKING_OUT) == [], path
 
 
+@pytest.mark.parametrize("name", ["index", "studies/synthetic", "tutorials/paper"])
+def test_pictures_have_a_frame_in_the_dark(site, open_page, name):
+    """Pictures are made for white paper: without a frame, lettering ends at a hard edge."""
+    page = open_page((site / f"{name}.html").as_uri(), dark=True)
+    radius = "one => getComputedStyle(one).borderTopLeftRadius"
+    assert all(
+        page.locator("article img").nth(i).evaluate(radius) != "0px" for i in range(page.locator("article img").count())
+    )
+    page.emulate_media(color_scheme="light")
+    assert page.locator("article img").first.evaluate(radius) == "0px"
+
+
 def test_notebooks_show_what_they_printed(site):
     for name in ("paper", "language-models", "algorithm-selection"):
         text = (site / "tutorials" / f"{name}.html").read_text()

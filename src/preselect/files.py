@@ -111,15 +111,33 @@ def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
 def require_ours(
     path: str | PathLike[str], is_ours: Callable[[bytes], bool], problem: str = "was not written by preselect"
 ) -> None:
-    """Raise an InputError if the path is that of a file which is not empty and whose beginning `is_ours` rejects."""
+    """Raise an InputError if a file cannot be written, or would replace one that is not empty and not ours.
+
+    Ours is what begins as `is_ours` says. To be called before a long computation, so that its result is not lost.
+    """
     with explain_writing(path):
         status = _stat(path)
-        if status is None or not stat.S_ISREG(status.st_mode) or _find_descriptor(path) is not None:
+        if status is None or stat.S_ISDIR(status.st_mode) or _is_replaceable(path, status):
+            _require_place(os.path.realpath(path))
+        if status is None or not _is_replaceable(path, status):
             return
         with open(path, "rb") as file:
             beginning = file.read(_BEGINNING)
     if beginning and not is_ours(beginning):
         raise InputError(f"{fspath(path)} exists and {problem}; name another file, or remove it")
+
+
+def _require_place(target: str) -> None:
+    """Raise an OSError if there can be no file of this name."""
+    folder = os.path.dirname(target)
+    wrong = (
+        errno.EISDIR if os.path.isdir(target)
+        else errno.ENOENT if not os.path.isdir(folder)
+        else 0 if os.access(folder, os.W_OK | os.X_OK)
+        else errno.EACCES
+    )  # fmt: skip
+    if wrong:
+        raise OSError(wrong, os.strerror(wrong))
 
 
 def write_whole(path: str | PathLike[str], content: bytes | str) -> None:

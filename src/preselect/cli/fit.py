@@ -1,10 +1,12 @@
 """`preselect fit`: fit the model to logs, test it, and save what it knows."""
 
+import os
 from pathlib import Path
 
 import click
 
 from preselect.cli.logs import journal_name
+from preselect.errors import InputError
 from preselect.files import require_ours
 from preselect.offline import Fit, fit, read_logs
 from preselect.offline.page import write_fit_page
@@ -54,13 +56,16 @@ def fit_logs(
 ) -> None:
     """Fit the model to all rounds of FILE at once, and say how well it predicts rounds that it has not seen.
 
-    FILE is a table of rounds (`preselect logs --help` describes it), a journal, or a file of PrefLib.
+    FILE is a table of rounds (`preselect logs --help` describes it), a journal, a file of PrefLib, or rankings of the
+    sushi data.
 
     \b
     preselect fit clicks.csv --nobody-may-win --out fit.html --state clicks.npz
     Then, in Python:
         preselector = preselect.load("clicks.npz")
     """
+    if None not in (state, out) and os.path.realpath(str(state)) == os.path.realpath(str(out)):
+        raise InputError(f"--state and --out both name {state}; name two files")
     for path, is_ours in ((state, is_state), (out, is_page)):
         if path is not None:
             require_ours(path, is_ours)
