@@ -217,6 +217,14 @@ def test_sushi_files_are_read(tmp_path, monkeypatch):
     assert "2 rounds" in preselect("logs", "check", tmp_path / "sushi3b.order").stdout
 
 
+def test_sushi_files_may_end_in_empty_lines_and_be_shouted(tmp_path):
+    path = write_sushi(tmp_path, order=ORDER.replace("\n", "\r\n") + "\r\n", users=USERS + "\n")
+    expected = [one.places for one in read_logs(path).rounds()]
+    assert len(expected) == 2
+    path = path.rename(path.with_suffix(".ORDER"))
+    assert [one.places for one in read_logs(path).rounds()] == expected
+
+
 def test_the_small_item_set_has_the_same_items(tmp_path):
     path = write_sushi(tmp_path, order="10 1\n0 10 5 0 3 4 6 9 8 1 7 2\n", users=USERS[: USERS.index("\n") + 1])
     numbers = [

@@ -201,6 +201,11 @@ def test_one_worker_two_workers_and_a_cluster_give_the_same_and_say_what_a_worke
         lacking = replace(plans["own"], policies=("only_here:Mine",))
         with pytest.raises(RunError) as raised:
             compute(here / "lacking", lacking, cluster=cluster.scheduler_address)
+        (here / "only_here.py").write_text("import preselect\nclass Mine(preselect.MaxTheta): pass\n")
+        with pytest.raises(
+            RunError, match=r"worker on .*: only_here:Mine is not the same there as where the study was"
+        ):
+            compute(here / "lacking", lacking, cluster=cluster.scheduler_address)
     assert re.match(
         r"a Dask worker on \S+, in the folder \S+: cannot import the policy 'only_here:Mine': ModuleNotFoundError: .*; "
         "modules and data have to be there on every worker",

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from studies import age, compute
 
 from preselect import InputError
 from preselect.errors import ResultsError
-from preselect.study import AslibPlan, AslibSetting, Results, SapsPlan, SapsSetting, write_report
+from preselect.study import AslibPlan, AslibSetting, Results, SapsPlan, SapsSetting, saps, write_report
 
 
 @pytest.fixture
@@ -38,6 +39,18 @@ def test_the_saps_study_is_played_and_resumed(saps_plan, tmp_path):
     }
     with pytest.raises(InputError, match="k=4, but the table has 4 algorithms; choose k from 1 to 3"):
         SapsPlan(settings=(SapsSetting(4),), data=saps_plan.data).check()
+
+
+def test_data_that_changed_are_not_mixed_with_what_they_were(saps_plan, tmp_path):
+    compute(tmp_path / "out", saps_plan)
+    compute(tmp_path / "out", saps_plan)  # the same data may be added to
+    times = Path(saps_plan.data) / "cpu_times.tsv"
+    times.write_text(times.read_text().replace("\t0.1", "\t0.9"))
+    saps._read_absolute.cache_clear()
+    with pytest.raises(
+        ResultsError, match=r"holds results of .*, whose data have changed since; choose another folder"
+    ):
+        compute(tmp_path / "out", saps_plan)
 
 
 def test_the_aslib_study_is_played_with_baselines_and_ratios(aslib_plan, tmp_path):

@@ -2,9 +2,11 @@
 
 import math
 import operator
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,24 @@ def one_of(value: Any, argument: str, names: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in names:
         raise InputError(f"{argument} is {show(value)}; use {' or '.join(map(repr, names))}")
     return str(value)
+
+
+def as_plain(value: Any, kind: type[Any], name: str) -> Any:
+    """Return an integer, a number or a text as Python's own.
+
+    >>> as_plain(np.int64(3), int, "k")
+    3
+    """
+    if kind is int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise InputError(f"{name} is {show(value)}; use an integer") from None
+    if kind is float:
+        return number(value, name)
+    if isinstance(value, (str, PathLike)) and os.fspath(value):
+        return os.fspath(value)
+    raise InputError(f"{name} is {show(value)}; use a text or a path")
 
 
 def boolean(value: Any, argument: str) -> bool:

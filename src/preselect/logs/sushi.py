@@ -69,12 +69,18 @@ def _read_table(path: Path, describe: Callable[[list[str]], dict[str, Any]]) -> 
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8") from None
     found = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_drop_last_empty(lines), start=1):
         try:
             found.append(describe(line.split("\t")))
         except (ValueError, IndexError):
             raise InputError(f"{path}, line {number}: {show(line)} cannot be read; it should be numbers") from None
     return found
+
+
+def _drop_last_empty(lines: list[str]) -> list[str]:
+    """Return lines without empty ones at the end."""
+    kept = max((number for number, line in enumerate(lines, start=1) if line.strip()), default=0)
+    return lines[:kept]
 
 
 def _describe_user(values: list[str]) -> dict[str, Any]:
@@ -88,6 +94,7 @@ def _describe_item(values: list[str]) -> dict[str, Any]:
 
 def _read_numbers(path: Path) -> list[list[float]]:
     try:
-        return [[float(value) for value in line.split()] for line in path.read_text().splitlines()]
+        lines = _drop_last_empty(path.read_text(encoding="utf-8").splitlines())
+        return [[float(value) for value in line.split()] for line in lines]
     except ValueError:
         raise InputError(f"{path} is not a file of rankings: it should hold numbers only") from None

@@ -53,7 +53,7 @@ def _convert(source: Source, name: str | None) -> Source:
     path = Path(source)
     if path.suffix.lower() in preflib.KINDS:
         return preflib.read_preflib(path)
-    if path.suffix == ".order":
+    if path.suffix.lower() == ".order":
         return read_sushi(path)
     with path.open("rb") as file:
         return _read_journal(path, name) if file.read(len(_SQLITE)) == _SQLITE else source

@@ -9,7 +9,6 @@ extended, and computed again.
 """
 
 import json
-import operator
 import os
 import platform
 import shlex
@@ -24,7 +23,7 @@ import numba
 import numpy as np
 
 import preselect
-from preselect.arguments import number, show
+from preselect.arguments import as_plain
 from preselect.environments import Environment
 from preselect.errors import InputError, ResultsError
 from preselect.files import write_whole
@@ -74,6 +73,21 @@ class SettingData(NamedTuple):
     d: int
     baselines: dict[str, dict[str, float]]
 
+    def resembles(self, other: Self) -> bool:
+        """Whether the same data may be behind both; totals may differ as they do between versions of numpy.
+
+        Parameters
+        ----------
+        other : SettingData
+            What is known about the other data.
+        """
+        ours, theirs = (
+            {(measure, name): value for measure, totals in data.baselines.items() for name, value in totals.items()}
+            for data in (self, other)
+        )
+        same = ours.keys() == theirs.keys() and np.allclose([*ours.values()], [theirs[key] for key in ours], rtol=1e-6)
+        return self[:2] == other[:2] and same
+
 
 @dataclass(frozen=True)
 class Plan(ABC):
@@ -114,7 +128,7 @@ class Plan(ABC):
         object.__setattr__(self, "settings", tuple(map(self.make_plain, self.settings)))
         for name in ("repetitions", "block", "seed", "horizon"):
             if hasattr(self, name):
-                object.__setattr__(self, name, _as_plain(getattr(self, name), int, name))
+                object.__setattr__(self, name, as_plain(getattr(self, name), int, name))
         for name in ("repetitions", "block"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; a study needs at least 1")
@@ -152,7 +166,7 @@ class Plan(ABC):
         """Return a setting with plain values: what numpy calls an integer is none in a manifest."""
         kinds = get_type_hints(cls.setting_type)
         return cls.setting_type(
-            *(_as_plain(value, kinds[name], name) for name, value in zip(kinds, setting, strict=True))
+            *(as_plain(value, kinds[name], name) for name, value in zip(kinds, setting, strict=True))
         )
 
     @classmethod
@@ -244,20 +258,6 @@ class Plan(ABC):
         return known[kind](**{**parameters, "settings": settings, "policies": tuple(parameters["policies"])})
 
 
-def _as_plain(value: Any, kind: type[Any], name: str) -> Any:
-    """Return an integer, a number or a text as Python's own."""
-    if kind is int:
-        try:
-            return operator.index(value)
-        except TypeError:
-            raise InputError(f"{name} is {show(value)}; use an integer") from None
-    if kind is float:
-        return number(value, name)
-    if isinstance(value, (str, PathLike)) and os.fspath(value):
-        return os.fspath(value)
-    raise InputError(f"{name} is {show(value)}; use a text or a path")
-
-
 def _write_value(value: object) -> str:
     return write_list(value) if isinstance(value, tuple) else str(value)
 
@@ -345,6 +345,11 @@ class Manifest:
         """Return this manifest extended by what a folder already holds; raise an error if they do not fit."""
         self._check_fits(folder, _read_content(folder / _MANIFEST))
         kept = type(self).read(folder)
+        for setting in self.data.keys() & kept.data.keys():
+            if not self.data[setting].resembles(kept.data[setting]):
+                raise ResultsError(
+                    f"{folder} holds results of {setting}, whose data have changed since; choose another folder"
+                )
         data, sources = {**kept.data, **self.data}, {**kept.sources, **self.sources}
         return replace(self, plan=self.plan.join(kept.plan), data=data, sources=sources)
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -28,7 +29,8 @@ from preselect.study.tables import write_tables
 _ROUNDS_AT_A_TIME = 256
 
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
-_Job: TypeAlias = tuple[Task, int, dict[str, Any]]  # a task, rounds of a repetition, classes that a notebook defines
+_Job: TypeAlias = tuple[Task, int, dict[str, Any], dict[str, str]]
+# a task, the rounds of a repetition, classes of a notebook, digests of the user's own files
 _Block: TypeAlias = tuple[Task, _Arrays]
 
 
@@ -61,7 +63,8 @@ def compute(
     finished, total = results.count_blocks(plan)
     report(finished, total, None)
     pending = results.find_pending(plan)
-    jobs = [(task, results.find_data(task.setting).rounds, _find_classes(task)) for task in pending]
+    sources = results.manifest.sources
+    jobs = [(task, results.find_data(task.setting).rounds, _find_classes(task), sources) for task in pending]
     blocks = _run_on_cluster(jobs, cluster) if cluster else _run_on_processes(jobs, workers)
     for done, (task, arrays) in enumerate(blocks, finished + 1):
         results.write_block(task, arrays)
@@ -87,7 +90,7 @@ def _define(classes: dict[str, Any]) -> None:
 
 def _run_block(job: _Job) -> _Block:
     """Play the repetitions of a block. The result depends on the task alone and is the same wherever it runs."""
-    task, rounds, classes = job
+    task, rounds, classes, _ = job
     _define(classes)
     _repeat(task, task.first, 2)  # compile, or load compiled code, before time is measured
     repetitions = [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
@@ -215,11 +218,20 @@ def _run_on_cluster(jobs: list[_Job], address: str) -> Iterator[_Block]:
 
 def _run_on_worker(job: _Job) -> _Block:
     """Run a block on a Dask worker; an error says where, because the worker may lack what this machine has."""
-    task, _, classes = job
+    task, _, classes, sources = job
     _define(classes)
     try:
         _start(task, task.first)
+        _require_same(task, sources)
     except (InputError, OSError) as error:
         where = f"a Dask worker on {socket.gethostname()}, in the folder {os.getcwd()}"
         raise RunError(f"{where}: {error}; modules and data have to be there on every worker") from None
     return _run_block(job)
+
+
+def _require_same(task: Task, sources: dict[str, str]) -> None:
+    """Raise an InputError if the user's own files are not what they are where the study was started."""
+    part = replace(task.plan, settings=(task.setting,), policies=(task.policy,))
+    for name, digest in part.digest_sources().items():
+        if not name.startswith("__main__:") and sources.get(name, digest) != digest:
+            raise InputError(f"{name} is not the same there as where the study was started")
