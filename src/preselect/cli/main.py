@@ -127,6 +127,8 @@ def preselect() -> None:
         preselect study show results
     Check whether the confidence widths of CPPL and Newton contain the truth:
         preselect study coverage
+    Fit the model to logs, and save what it has learnt from them:
+        preselect fit clicks.csv --state clicks.npz
     Estimate from logs what other policies would have won:
         preselect evaluate clicks.csv --policies newton,random
     List the policies, or describe one:
