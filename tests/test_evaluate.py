@@ -304,5 +304,18 @@ def test_arms_that_were_never_shown_are_told(tmp_path):
     path.write_text("round,arm,shown,place,propensity\n" + "\n".join(",".join(map(str, row)) for row in rows))
     result = CliRunner().invoke(command, ["evaluate", str(path), "--policies", "random"])
     assert result.exit_code == 0, result.output
-    assert "random: its weights average 0.67 instead of 1" in result.output
-    assert "only about 30 rounds count for it" in result.output
+    assert "random: weights come to 0.67 instead of 1" in result.output
+    assert "only about 30 rounds speak about it" in result.output
+
+
+def test_random_sets_are_all_sets_where_these_are_few_and_even_draws_elsewhere():
+    preselector = Preselector([f"a{i}" for i in range(8)], policy="random", seed=0)
+    rows = {"round": [0] * 8, "arm": list(preselector.arms), "place": [1, *[None] * 7]}
+    chooser = Chooser("random", preselector, logs.read(rows))
+    few = chooser.choose(0, 2, 28, 0, True).sets
+    assert len({tuple(one) for one in few.tolist()}) == len(few) == 28  # all of them
+    many = chooser.choose(0, 3, 55, 0, True).sets
+    assert many.shape == (55, 3)
+    assert all(len(set(one)) == 3 for one in many.tolist())
+    drawn = np.concatenate([chooser.choose(0, 3, 55, seed, True).sets for seed in range(100)])
+    assert np.abs(np.bincount(drawn.ravel()) / len(drawn) - 3 / 8).max() < 0.03

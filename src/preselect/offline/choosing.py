@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from inspect import signature
+from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
 
@@ -116,7 +118,20 @@ def train(policy: str, logs: Logs, options: dict[str, Any], seed: int) -> Presel
 
 def _draw_sets(policy: Policy, shown: Any, k: int, draws: int, seed: int) -> Integers:
     generator = np.random.default_rng((seed, 1))
+    if isinstance(policy, Random):  # as if it had chosen `draws` times, but at once
+        n = int(shown.shape[0])
+        return _list_sets(n, k) if comb(n, k) <= draws else np.argsort(generator.random((draws, n)), axis=1)[:, :k]
     return np.stack([policy.decide(shown, k, one).arms for one in generator.integers(1 << 52, size=draws).tolist()])
+
+
+@cache
+def _list_sets(n: int, k: int) -> Integers:
+    """Return all sets of k of n arms, a row for each.
+
+    >>> _list_sets(3, 2).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    return np.array([*combinations(range(n), k)], dtype=np.int64)
 
 
 def _read_outcome(places: Integers) -> Outcome:
