@@ -339,3 +339,10 @@ def test_the_command_is_written_for_the_new_studies():
         (OwnSetting("m:E(n=3)", 2), OwnSetting("m:E(n=3)", 3)), horizon=5, criteria=(("r", "R", "", "r"),)
     )
     assert own.write_command("o") == "preselect study run --k 2,3 --horizon 5 --out o 'm:E(n=3)'"
+
+
+def test_an_empty_name_of_a_folder_is_not_this_folder(folder):
+    before = sorted(folder.iterdir())
+    refused = preselect("study", "synthetic", "--out", "", expect=2)
+    assert "the name of the folder is empty; write . for this folder" in refused.stderr
+    assert sorted(folder.iterdir()) == before
