@@ -217,6 +217,13 @@ def test_sushi_files_are_read(tmp_path, monkeypatch):
     assert "2 rounds" in preselect("logs", "check", tmp_path / "sushi3b.order").stdout
 
 
+def test_a_table_may_have_a_single_round(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text("round,arm,place\n1,a,1\n1,b,\n1,c,\n")
+    plan = ChoicesPlan((ChoicesSetting(str(file), 2),), policies=("newton", "random"), repetitions=2)
+    assert compute(tmp_path / "out", plan).find_pending(plan) == []
+
+
 def test_sushi_files_may_end_in_empty_lines_and_be_shouted(tmp_path):
     path = write_sushi(tmp_path, order=ORDER.replace("\n", "\r\n") + "\r\n", users=USERS + "\n")
     expected = [one.places for one in read_logs(path).rounds()]

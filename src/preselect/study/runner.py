@@ -92,7 +92,7 @@ def _run_block(job: _Job) -> _Block:
     """Play the repetitions of a block. The result depends on the task alone and is the same wherever it runs."""
     task, rounds, classes, _ = job
     _define(classes)
-    _repeat(task, task.first, 2)  # compile, or load compiled code, before time is measured
+    _repeat(task, task.first, min(2, rounds))  # compile, or load compiled code, before time is measured
     repetitions = [_repeat(task, repetition, rounds) for repetition in range(task.first, task.last)]
     return task, {name: np.array([one[name] for one in repetitions]) for name in repetitions[0]}
 
