@@ -102,7 +102,7 @@ class Logs:
     def _find_last(self) -> Floats:
         """Return the features in the last row of each arm; NaN for arms without a row."""
         last = np.full((len(self.arms), len(self.features)), np.nan)
-        last[self.arm] = self.values  # the last of several rows counts
+        last[self.arm] = self.values  # the last row of an arm counts
         return last
 
     @property
