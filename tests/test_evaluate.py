@@ -304,7 +304,7 @@ def test_arms_that_were_never_shown_are_told(tmp_path):
     path.write_text("round,arm,shown,place,propensity\n" + "\n".join(",".join(map(str, row)) for row in rows))
     result = CliRunner().invoke(command, ["evaluate", str(path), "--policies", "random"])
     assert result.exit_code == 0, result.output
-    assert "random: weights come to 0.67 instead of 1" in result.output
+    assert "random: its weights average 0.67 instead of 1" in result.output
     assert "only about 30 rounds speak about it" in result.output
 
 

@@ -321,7 +321,7 @@ def test_logs_check_says_what_is_wrong_and_what_is_there(tmp_path):
     assert (bad.exit_code, bad.output) == (1, "line 9: place is 'x'; use a number, or nothing\n")
     path.write_text(TABLE + "4,\x1b[2J,,1,,900,5\n" * 2)
     hostile = CliRunner().invoke(command, ["logs", "check", str(path)])
-    assert (hostile.exit_code, hostile.output) == (1, "line 10: \\x1b[2J is in this round already\n")
+    assert (hostile.exit_code, hostile.output) == (1, "line 10: \\x1b[2J occurs in this round already\n")
     missing = CliRunner().invoke(command, ["logs", "check", str(tmp_path / "none.csv")])
     assert missing.exit_code == 1
     assert "No such file" in missing.output

@@ -302,7 +302,7 @@ def test_folders_are_named_by_texts(folder):
 
 def test_figures_of_others_are_not_overwritten(tmp_path):
     (tmp_path / "best-arm.png").write_text("mine")
-    with pytest.raises(ResultsError, match=r"no manifest\.json but a best-arm\.png that is not ours"):
+    with pytest.raises(ResultsError, match=r"has a best-arm\.png, but no manifest\.json"):
         study.run(SETTING, "random", horizon=9, out=tmp_path, **SMALL)
     assert (tmp_path / "best-arm.png").read_text() == "mine"
 

@@ -144,7 +144,7 @@ class _Table:
         _, first_rows = np.unique(rounds * len(arms) + arm, return_index=True)
         again = np.ones(self._n, dtype=np.bool_)
         again[first_rows] = False
-        self._report(again, lambda row: f"{arms[arm[row]]} is in this round already")
+        self._report(again, lambda row: f"{arms[arm[row]]} occurs in this round already")
         usual = contexts[firsts][rounds]
         differs = ((contexts != usual) & ~(np.isnan(contexts) & np.isnan(usual))).any(axis=1)
         before = [self._where(row) for row in firsts.tolist()] if differs.any() else []
