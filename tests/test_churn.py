@@ -206,9 +206,9 @@ def test_arms_may_be_vectors():
     assert by_vector.arm("e") == {"x0": 0.1, "x1": None, "x2": 0.3}
     with pytest.raises(InputError, match="'f' has 2 features in order"):
         by_vector.add("f", [1.0, 2.0])
-    with pytest.raises(InputError, match="one kind"):
+    with pytest.raises(InputError, match="use one form for all arms"):
         make({"a": [1.0], "b": [1.0, 2.0]})
-    with pytest.raises(InputError, match="one kind"):
+    with pytest.raises(InputError, match="use one form for all arms"):
         make({"a": [1.0], "b": {"x": 2.0}})
 
 

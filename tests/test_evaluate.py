@@ -305,7 +305,7 @@ def test_arms_that_were_never_shown_are_told(tmp_path):
     result = CliRunner().invoke(command, ["evaluate", str(path), "--policies", "random"])
     assert result.exit_code == 0, result.output
     assert "random: its weights average 0.67 instead of 1" in result.output
-    assert "only about 30 rounds speak about it" in result.output
+    assert "only about 30 rounds count for it" in result.output
 
 
 def test_random_sets_are_all_sets_where_these_are_few_and_even_draws_elsewhere():
