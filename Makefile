@@ -2,8 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python
 # without bytecode, which some containers forbid, every process that tests start compiles all modules again
-# many tests wait for processes that they start, so three workers use two cores better than two
-TEST := env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest --numprocesses 3 --dist worksteal
+# many tests wait for processes that they start, so four workers use two cores better than two
+TEST := env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest --numprocesses 4 --dist worksteal
 
 .PHONY: help demo test soak mutants coverage lint docs bench bench-serve clean
 

@@ -1,10 +1,10 @@
+import fcntl
 import gc
 import json
-import math
 import secrets
 import signal
 import tempfile
-from contextlib import suppress
+import threading
 from pathlib import Path
 
 import hypothesis
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 from browsers import chromium, open_page  # noqa: F401
+from numba.core.dispatcher import Dispatcher
 from postgres_server import postgres, postgres_server  # noqa: F401
 from processes import find_marked, find_zombies, list_descriptors
 from racers import LONG, TOKEN, Patient
@@ -33,43 +34,53 @@ hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_configure(config):
-    """Make a folder in which workers say what they compile, each step by a file of its name."""
+    """Let workers that need the same kernel compile it once: one does, the others wait and find it in the cache."""
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory()
         config.add_cleanup(folder.cleanup)
-        config.claims = folder.name
+        config.locks = folder.name
+        return
+    compile_kernel, compiling = Dispatcher.compile, threading.local()
+
+    def compile_alone(self, signature):
+        if getattr(compiling, "a_kernel", False):  # this is a helper of it
+            return compile_kernel(self, signature)
+        with open(Path(config.workerinput["locks"], self.py_func.__qualname__), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            compiling.a_kernel = True
+            try:
+                return compile_kernel(self, signature)
+            finally:
+                compiling.a_kernel = False
+
+    Dispatcher.compile = compile_alone
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
-    node.workerinput["claims"] = node.config.claims
+    node.workerinput["locks"] = node.config.locks
 
 
 def pytest_sessionstart(session):
-    """Share the work of compiling among the workers, so that no two compile the same.
-
-    One begins with the first policy while the others import the tests, and hence finds these compiled to bytecode. The
-    others begin with the last.
-    """
-    if _number_worker(session.config) == 1:
-        _compile(compile_module._STEPS, session.config)
+    """Compile in one worker while the others import the tests, which it then finds compiled to bytecode."""
+    if _name_worker(session.config) == "gw1":
+        _compile(compile_module._STEPS)
 
 
 def pytest_collection_finish(session):
+    """Compile in another worker too, from the last step on; no test is run before all workers have come so far."""
     gc.freeze()  # whoever collects garbage need not go through all modules and tests
-    if _number_worker(session.config) in (0, 2):
-        _compile(reversed(compile_module._STEPS), session.config)
+    if _name_worker(session.config) == "gw0":
+        _compile(reversed(compile_module._STEPS))
 
 
-def _number_worker(config):
-    return int(config.workerinput["workerid"].removeprefix("gw")) if hasattr(config, "workerinput") else math.nan
+def _name_worker(config):
+    return config.workerinput["workerid"] if hasattr(config, "workerinput") else None
 
 
-def _compile(steps, config):
+def _compile(steps):
     for step in steps:
-        with suppress(FileExistsError):  # another worker compiles it
-            Path(config.workerinput["claims"], step).touch(exist_ok=False)
-            compile_module._compile_step(step)
+        compile_module._compile_step(step)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ VALUES = {
     "class": preselect.Newton,
     "policy": preselect.Newton(d=D, seed=0),
     "preselector": preselect.Preselector(["a", "b"], seed=0),
-    "decision": preselect.Newton(d=D, seed=0).select(np.eye(N, D), K),
+    "decision": preselect.Random(d=D, seed=0).select(np.eye(N, D), K),
     "outcome": preselect.Winner(0),
     "ranking": preselect.Ranking([0, 1]),
     "context": preselect.StructuredContext(np.ones((N, 2)), [1.0, 2.0]),
@@ -140,7 +140,10 @@ def decision_of(thing):
 
 
 def good_arguments():
-    """Public calls by name: what makes the object that the call may change, the call on it, and good arguments."""
+    """Public calls by name: what makes the object that the call may change, the call on it, and good arguments.
+
+    Decisions among the arguments are made by the policy random, which compiles nothing: this runs at import.
+    """
     X, theta = np.eye(N, D), np.ones(D)
     calls = {}
     for name, policy in registry.POLICIES.items():
@@ -191,7 +194,7 @@ def good_arguments():
     rules = {"eligible": ["a", "b", "c"], "include": ["a"], "at_most": {"g": 2}, "budget": 4.0, "groups": {"c": "g"}}
     chosen = {"context": [1.0, 2.0], "k": 2, **rules}
     in_json = json.loads(preselect.NamedDecision(**named).to_json())
-    by_position = json.loads(make_policy("newton").select(X, K).to_json())
+    by_position = json.loads(make_policy("random").select(X, K).to_json())
     calls |= {
         "Preselector": (
             lambda: None,
@@ -214,7 +217,7 @@ def good_arguments():
         "Preselector.from_bytes": (
             lambda: None,
             lambda _, **given: preselect.Preselector.from_bytes(**given),
-            {"content": make_preselector().to_bytes(), "source": "content"},
+            {"content": make_preselector("random").to_bytes(), "source": "content"},
         ),
         **{
             f"Preselector.{method}": (make_preselector, lambda p, m=method, **given: getattr(p, m)(**given), arguments)
@@ -227,11 +230,16 @@ def good_arguments():
                 "remove": {"name": "a"},
                 "change": {"name": "a", "features": {"x": 2.0}, "group": None, "price": 2.0},
                 "add_context": {"feature": "new"},
-                "record": {"decision": decision_of(make_preselector())},
+                "record": {"decision": decision_of(make_preselector("random"))},
                 "estimates": {"context": [1.0, 2.0], "among": ["a", "b"]},
                 "feature_weights": {"context": [1.0, 2.0]},
-                "explain": {"decision": decision_of(make_preselector())},
-                "suggest": {"decision": decision_of(make_preselector()), "many": 1, "seed": 1, "eligible": ["c"]},
+                "explain": {"decision": decision_of(make_preselector("random"))},
+                "suggest": {
+                    "decision": decision_of(make_preselector("random")),
+                    "many": 1,
+                    "seed": 1,
+                    "eligible": ["c"],
+                },
                 "save": {"path": "/nonexistent/folder/file"},
             }.items()
         },
@@ -281,7 +289,7 @@ def good_arguments():
         "NamedDecision.from_json": (
             lambda: None,
             lambda _, **given: preselect.NamedDecision.from_json(**given),
-            {"text": decision_of(make_preselector()).to_json()},
+            {"text": decision_of(make_preselector("random")).to_json()},
         ),
         "Rules": (
             lambda: None,

@@ -3,6 +3,7 @@
 A fork has imported and compiled everything already, which a new interpreter would need more than a second for.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -104,6 +105,7 @@ class Fork:
         code = 1
         try:
             os.setsid()
+            gc.callbacks.clear()  # of hypothesis: an exception that a signal raises in one of them is lost
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for source, target in ((output, 1), (errors, 2)):
                 os.dup2(source, target)

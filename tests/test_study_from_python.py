@@ -130,7 +130,12 @@ def test_other_studies_write_the_same_files_too(
     [
         (["--k", "1,2"], [(1,), (2,)], {}),
         (["--after", "0,1", "--k", 1], [(1, 0), (1, 1)], {"charge": True}),
-        (["--after", 1 / 3, "--k", 1, "--free-features"], [(1, 1 / 3)], {"charge": False}),
+        pytest.param(
+            ["--after", 1 / 3, "--k", 1, "--free-features"],
+            [(1, 1 / 3)],
+            {"charge": False},
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_races_on_scenarios_write_the_same_files_too(
