@@ -209,7 +209,7 @@ def _as_rows(X: ArrayLike, theta: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _as_ranking(ranking: _Positions, k: int) -> NDArray[np.int64]:
-    """Return positions; with ties, in two columns, as the kernels read them."""
+    """Return a ranking as the kernels read it: an array of positions or, if arms are tied, two columns."""
     expectation = f"distinct positions from 0 to {k - 1}, best first"
     if isinstance(ranking, Sequence) and any(isinstance(place, list | tuple | np.ndarray) for place in ranking):
         return Ranking(ranking).positions(np.arange(k))

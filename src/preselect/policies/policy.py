@@ -313,9 +313,9 @@ class LinearPolicy(Policy):
 
 
 def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int, race: Outcome | None = None) -> None:
-    """Let an estimator learn from outcome t, completely or not at all, and refresh it now and then.
+    """Let an estimator learn from outcome t; if that fails, it stays as it was. Refresh it after every few outcomes.
 
-    With a race, the estimator learns from it as races are learnt from: it may have no winner, and its time may count.
+    If the outcome ended a race, `race` is that outcome: it tells also if nobody won, and how long the winner took.
     """
     status = estimate.learn(rows, ranking, t) if race is None else estimate.learn_race(rows, ranking, race, t)
     if status != OK:
