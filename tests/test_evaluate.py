@@ -86,6 +86,13 @@ def test_a_self_normalised_estimate_is_the_ratio_and_jackknifed():
     assert found.var(ddof=1) / 30 == pytest.approx(29 / 30 * ((others - others.mean()) ** 2).sum())
 
 
+def test_a_round_may_outweigh_the_others_by_any_factor():
+    weights, wins = np.array([1e20, 1.0, 2.0]), np.array([1e20, 0.0, 2.0])
+    found = self_normalise(wins, weights, np.ones(3))
+    others = np.array([2.0 / 3.0, 1.0, 1.0])  # the estimates without each of the rounds
+    assert found == pytest.approx(1.0 + 2.0 * (others.mean() - others))
+
+
 def test_intervals_and_effective_rounds():
     value, low, high = Interval.of(np.array([1.0, 3.0]), variance=3.0)
     assert (value, high - value) == pytest.approx((2.0, 1.959964 * 2.0))

@@ -116,9 +116,21 @@ def self_normalise(wins: Floats, weights: Floats, expected: Floats) -> Floats:
     >>> float(self_normalise(np.array([3.0, 0.0]), np.array([3.0, 1.0]), np.ones(2)).mean())
     0.75
     """
-    others = (wins.sum() - wins) / (weights.sum() - weights) * (expected.sum() - expected) / (len(wins) - 1)
+    others = _sum_others(wins) / _sum_others(weights) * _sum_others(expected) / (len(wins) - 1)
     found: Floats = wins.sum() / weights.sum() * expected.mean() + (len(wins) - 1) * (others.mean() - others)
     return found
+
+
+def _sum_others(values: Floats) -> Floats:
+    """Return for each value the sum of the others, without a difference, in which small ones would be lost.
+
+    >>> _sum_others(np.array([1e20, 1.0, 2.0])).tolist()
+    [3.0, 1e+20, 1e+20]
+    """
+    before, after = np.zeros(len(values)), np.zeros(len(values))
+    np.cumsum(values[:-1], out=before[1:])
+    np.cumsum(values[:0:-1], out=after[-2::-1])
+    return before + after
 
 
 def count_effective(weights: Floats) -> float:
