@@ -112,6 +112,21 @@ def test_shares_of_equal_rounds_have_the_interval_of_wilson(wins, most):
     assert 0.0 <= low <= value <= high <= most
 
 
+@pytest.mark.parametrize("share", [1e-9, 1e-3])
+def test_estimates_that_are_nearer_to_an_end_than_their_error_are_not_taken_for_a_few_rounds(share):
+    """Doubly robust numbers have both signs, so their mean may be next to 0 with any standard error."""
+    numbers = np.random.default_rng(0).normal(size=500)
+    numbers = share + 0.02 * np.sqrt(500) * (numbers - numbers.mean()) / numbers.std(ddof=1)
+    around = Interval.of(numbers, effective=100.0)
+    for value, low, high in (
+        Interval.of_share(numbers, 1.0, 100.0),
+        1.0 - np.array(Interval.of_share(1.0 - numbers, 1.0, 100.0))[[0, 2, 1]],
+    ):
+        assert value == pytest.approx(share)
+        assert 0.0 <= low <= value
+        assert around.high <= high < around.high + 0.04
+
+
 def test_an_estimate_that_is_out_of_bounds_has_an_interval_around_it():
     numbers = np.array([0.0, 3.0])
     assert Interval.of_share(numbers, 1.0, 50.0) == Interval.of(numbers, effective=50.0)

@@ -70,12 +70,14 @@ class Interval(NamedTuple):
         effective : float
             The effective number of rounds.
         """
-        p, square = float(numbers.mean()) / most, _square_error(numbers) / most**2
+        p, error = float(numbers.mean()) / most, float(np.sqrt(_square_error(numbers))) / most
         if not 0.0 <= p <= 1.0:
             return cls.of(numbers, effective=effective)
         n = max(effective, 1.0)  # how many rounds of equal weight would be as sure
-        if 0.0 < p < 1.0:
-            n = p * (1.0 - p) / max(square, _TINY)
+        if 0.0 < p < 1.0 and error <= min(p, 1.0 - p):
+            n = p * (1.0 - p) / max(error**2, _TINY)
+        elif error > 0.0:  # p is so near to an end only if some numbers lie beyond it, and cannot tell its own error
+            n = min(n, max(1.0 / error - 1.0, 1.0))
         z = find_quantile(effective - 1.0)
         middle = (p + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
         reach = z / (1.0 + z**2 / n) * float(np.sqrt(p * (1.0 - p) / n + (z / (2.0 * n)) ** 2))
