@@ -140,6 +140,8 @@ def test_what_is_masked_is_missing_and_times_are_no_numbers():
         assert "context.day is datetime" in logs.check(table(**{"context.day": times}))[0].message
         assert logs.read(table(round=times)).labels[0].startswith("2026-01-01")
         assert "arm.age is datetime.timedelta" in logs.check(table(**{"arm.age": times - times[0]}))[0].message
+        assert "context.day is datetime" in logs.check(table(**{"context.day": list(times)}))[0].message
+        assert np.isnan(logs.read(table(**{"context.day": [np.datetime64("NaT", unit)] * 2})).contexts).all()
     for names in ([b"a", b"b"], [{"a": 1}, {"b": 1}]):
         assert "use a text or a number" in logs.check(table(arm=names))[0].message
 

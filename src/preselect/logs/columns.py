@@ -21,6 +21,7 @@ from preselect.errors import InputError
 
 Source: TypeAlias = Any  # a path, an open text file, a mapping of columns, or a data frame
 
+_TIMES = {np.datetime64: "datetime64[us]", np.timedelta64: "timedelta64[us]"}  # units that Python's times have, too
 _INDEX = re.compile(r"__index_level_\d+__")  # the columns in which pandas keeps the index of a frame
 
 
@@ -77,9 +78,14 @@ def _as_column(values: Any) -> NDArray[Any]:
 
 
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
-    """Return objects; times as times, which would become numbers otherwise."""
-    unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(values.dtype.kind)
-    return (values if unit is None else values.astype(unit)).astype(object)
+    """Return objects; times as Python's own, because those of numpy would become numbers, and missing ones, too."""
+    unit = _TIMES.get(values.dtype.type)
+    found = (values if unit is None else values.astype(unit)).astype(object)
+    cells = found.ravel().tolist()
+    if not _TIMES.keys().isdisjoint(map(type, cells)):
+        plain = (one.astype(_TIMES[type(one)]).item() if type(one) in _TIMES else one for one in cells)
+        return np.fromiter(plain, dtype=object).reshape(found.shape)
+    return found
 
 
 def _collect(values: dict[str, NDArray[Any]]) -> Columns:
