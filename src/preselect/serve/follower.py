@@ -19,10 +19,8 @@ from preselect.store.journal import Journal
 from preselect.store.learner import Learner
 from preselect.store.storage import Row, SharedStorage
 
-_LONG, _SHORT = (
-    0.5,
-    0.1,
-)  # if a page takes longer than _LONG seconds, the next are shorter; below _SHORT, longer
+_LONG = 0.5  # seconds: if a page takes longer, the next ones have fewer rows
+_SHORT = 0.1  # seconds: if a page takes less, the next ones have more rows
 _MOST_ROWS = 2048  # in a page
 _MOST_ROUNDS = 50  # in one update
 
