@@ -9,13 +9,14 @@ from click.testing import CliRunner
 from logged_world import ARMS, SETS, K, LoggedWorld, N, arm_chances, evaluate_with_truth
 from scipy import stats
 
-from preselect import InputError, Preselector, logs
+from preselect import InputError, Preselector, Random, Rules, logs
 from preselect.cli.main import preselect as command
 from preselect.offline import evaluate, read_logs
 from preselect.offline.choosing import Choice, Chooser, train
 from preselect.offline.estimates import Interval, count_effective, self_normalise
 from preselect.offline.logged_rounds import LoggedRound
 from preselect.offline.measures import Hits, Picks, Wins
+from preselect.policies.propensities import make_exact
 from preselect.store import Learner
 
 MEASURES = {"picks": Picks(), "wins": Wins(outside=True), "wins, always somebody": Wins(outside=False)}
@@ -341,3 +342,20 @@ def test_random_sets_are_all_sets_where_these_are_few_and_even_draws_elsewhere()
     assert all(len(set(one)) == 3 for one in many.tolist())
     drawn = np.concatenate([chooser.choose(0, 3, 55, seed, True).sets for seed in range(100)])
     assert np.abs(np.bincount(drawn.ravel()) / len(drawn) - 3 / 8).max() < 0.03
+
+
+class FirstArmAndAnother(Random):
+    def _choose(self, context, k, eligible, randomness, _):
+        return super()._choose(context, k, eligible, randomness, Rules(include=[0]))
+
+    def _find_propensities(self, context, k, *_):
+        others = context.shape[0] - 1
+        return make_exact(np.array([1.0, *[(k - 1) / others] * others]))
+
+
+def test_a_policy_derived_from_random_chooses_its_own_sets():
+    preselector = Preselector(["a", "b", "c"], policy="test_evaluate:FirstArmAndAnother", seed=0)
+    rows = {"round": [0] * 3, "arm": [*"abc"], "place": [1, None, None]}
+    choice = Chooser("its own", preselector, logs.read(rows)).choose(0, 2, 100, 0, True)
+    assert choice.weigh(np.array([1, 2])) == 0.0
+    assert choice.weigh(np.array([0, 1])) == pytest.approx(0.5, abs=0.2)

@@ -76,7 +76,7 @@ class Chooser:
             arms = policy.decide(shown, k, seed).arms
             return Choice(np.bincount(arms, minlength=shown.shape[0]).astype(np.float64), arms[None])
         sets = _draw_sets(policy, shown, k, draws, seed) if need_sets else np.empty((0, k), dtype=np.int64)
-        even = 1.0 / comb(shown.shape[0], k) if isinstance(policy, Random) else None
+        even = 1.0 / comb(shown.shape[0], k) if type(policy) is Random else None
         return Choice(found.probabilities, sets, even)
 
     def learn(self, nobody_may_win: bool) -> None:
@@ -118,7 +118,7 @@ def train(policy: str, logs: Logs, options: dict[str, Any], seed: int) -> Presel
 
 def _draw_sets(policy: Policy, shown: Any, k: int, draws: int, seed: int) -> Integers:
     generator = np.random.default_rng((seed, 1))
-    if isinstance(policy, Random):  # as if it had chosen `draws` times, but at once
+    if type(policy) is Random:  # as if it had chosen `draws` times; derived classes may choose otherwise
         n = int(shown.shape[0])
         return _list_sets(n, k) if comb(n, k) <= draws else np.argsort(generator.random((draws, n)), axis=1)[:, :k]
     return np.stack([policy.decide(shown, k, one).arms for one in generator.integers(1 << 52, size=draws).tolist()])
