@@ -39,6 +39,7 @@ def test_ratings_are_rankings_with_ties():
         ({"ranking": [["a"], []]}, "ranking has an empty list"),
         ({"ranking": [["a", "d"]]}, "'d' was not chosen"),
         ({"ranking": "abc"}, "use a list of names"),
+        ({"outcome": "a"}, "outcome is 'a'; use a Winner, Ranking, NoWinner or Void"),
         ({}, "exactly one of winner, ranking, ratings and outcome; 0 were given"),
         ({"winner": None, "ranking": ["a"]}, "2 were given"),
         ({"winner": None}, "make the preselector with nobody_may_win=True, or give outcome=NoWinner"),

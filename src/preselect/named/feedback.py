@@ -56,6 +56,8 @@ def make_outcome(
     if ranking is not None:
         return Ranking([[_find_place(names, name) for name in tied] for tied in _list_places(ranking)])
     if outcome is not None:
+        if not isinstance(outcome, Outcome):
+            raise InputError(f"outcome is {show(outcome)}; use a Winner, Ranking, NoWinner or Void")
         return outcome
     return _make_winner(names, winner, after, nobody_may_win)
 
