@@ -328,3 +328,18 @@ def test_a_day_of_churn_with_blocks_keeps_its_size():
         sizes.append(len(preselector.to_bytes()))
         assert np.linalg.eigvalsh(unpack(preselector.policy.P.own, 3)).min() > 0.0
     assert max(sizes) < 1.1 * sizes[1]
+
+
+def test_a_feature_that_is_the_same_for_all_arms_for_a_while_keeps_its_weight():
+    made = Preselector({"a": {"reduced": 0.0}, "b": {"reduced": 1.0}}, seed=0)
+    for one in np.random.default_rng(0).random(100) < 0.5:
+        for name, reduced in (("a", one), ("b", not one)):
+            made.change(name, {"reduced": float(reduced)})
+        made.learn(made.select(k=2), winner="a" if one else "b")
+    made.change("a", {"reduced": 0.0})
+    made.change("b", {"reduced": 0.0})
+    made.add("c", {"reduced": 0.0})
+    made.learn(made.select(k=3), winner="a")
+    made.change("b", {"reduced": 1.0})
+    utilities = {name: one.utility for name, one in made.estimates().items()}
+    assert utilities["b"] > max(utilities["a"], utilities["c"]) + 2.0

@@ -174,7 +174,7 @@ class JointFeatures:
         becomes rarer and rarer. After a renewal, what was seen before counts half, so that the scaling follows a drift.
         """
         due, joined = self.contexts >= _RENEWAL * max(self.scaled_contexts, 1), self._have_joined()
-        arms = Scaling.fit(self.values) if joined and self.arm_scaling.size else self.arm_scaling
+        arms = self._fit_arms() if joined and self.arm_scaling.size else self.arm_scaling
         context = self._adopt_seen() if due and self.seen.size else self.context_scaling
         if joined:
             self.scaled_arms = self.joined
@@ -191,6 +191,11 @@ class JointFeatures:
     def _have_joined(self) -> bool:
         enough = self.scaled_arms // _SHARE if self.has_blocks else 0
         return self.joined > self.scaled_arms + max(enough - 1, 0)
+
+    def _fit_arms(self) -> Scaling:
+        """Return a scaling by the arms; features that they no longer differ in keep theirs, and so their weights."""
+        found, before = Scaling.fit(self.values), self.arm_scaling
+        return Scaling.of(np.where(before.varied & ~found.varied, before.seen, found.seen))
 
     def _adopt_seen(self) -> Scaling:
         """Return a scaling by the contexts seen so far; while they are few, its deviations are larger.
