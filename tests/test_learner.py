@@ -150,7 +150,7 @@ def test_description_and_arms_are_restored(path):
             "ranking has .* more than once; use distinct names",
         ),
         (lambda l, e: l.learn(e, ranking="saps"), "ranking is 'saps'; use a list of names"),
-        (lambda l, e: l.learn(e, outcome="saps"), "outcome is 'saps'; use Winner, Ranking, NoWinner or Void"),
+        (lambda l, e: l.learn(e, outcome="saps"), "outcome is 'saps'; use a Winner, Ranking, NoWinner or Void"),
         (lambda l, e: l.learn(e, outcome=Winner(7)), "the winner, 7, is not one of the selected arms"),
         (
             lambda l, e: l.learn(e, outcome=Void(), details={"x": {1, 2}}),
