@@ -359,3 +359,17 @@ def test_a_policy_derived_from_random_chooses_its_own_sets():
     choice = Chooser("its own", preselector, logs.read(rows)).choose(0, 2, 100, 0, True)
     assert choice.weigh(np.array([1, 2])) == 0.0
     assert choice.weigh(np.array([0, 1])) == pytest.approx(0.5, abs=0.2)
+
+
+def test_few_wins_are_told(tmp_path):
+    """Two hundred rounds count, but only three of them have a winner."""
+    path = tmp_path / "t.csv"
+    shown = [{"a", "bc"[t % 2]} for t in range(400)]
+    rows = [
+        (t, arm, int(arm in shown[t]), int(t % 80 == 79 and arm == "a") or "", 0.5) for t in range(400) for arm in "abc"
+    ]
+    path.write_text("round,arm,shown,place,set_propensity\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    options = ["--policies", "random", "--nobody-may-win"]
+    result = CliRunner().invoke(command, ["evaluate", str(path), *options])
+    assert result.exit_code == 0, result.output
+    assert "random: only about 3 wins count for it, too few for reliable intervals; use more rounds" in result.output

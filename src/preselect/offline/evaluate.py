@@ -54,6 +54,8 @@ class PolicyValue(NamedTuple):
         The estimates: the most trustworthy first, the model's opinion last.
     effective : float
         The effective number of rounds that tell something about this policy; NaN if only the model was asked.
+    effective_wins : float
+        The effective number of wins among them; NaN if only the model was asked.
     support : Interval
         The mean of the weights, which should be 1. If it is clearly below 1, the policy shows arms that the logs never
         show, about which only the model can say anything. NaN if only the model was asked.
@@ -62,6 +64,7 @@ class PolicyValue(NamedTuple):
     policy: str
     estimates: tuple[Estimate, ...]
     effective: float
+    effective_wins: float
     support: Interval
 
 
@@ -227,7 +230,13 @@ class _Evaluator:
         if not isinstance(self.measure, Hits):
             value = Interval.of_share(self.observed, self.most, len(self.rounds))
             estimates.insert(0, Estimate("observed", value, Interval(0.0, 0.0, 0.0)))
-        return PolicyValue(_LOGGED, tuple(estimates), float(len(self.rounds)), Interval(1.0, 1.0, 1.0))
+        return PolicyValue(
+            _LOGGED,
+            tuple(estimates),
+            float(len(self.rounds)),
+            count_effective(self.observed),
+            Interval(1.0, 1.0, 1.0),
+        )
 
     def evaluate(self, name: str, chooser: Chooser) -> PolicyValue:
         """Return what a policy would have won."""
@@ -240,7 +249,7 @@ class _Evaluator:
             self._count(name)
         model = _compare("the model", np.stack(predicted), self.logged)
         if self.weigher is None:
-            return PolicyValue(name, (model,), np.nan, Interval(np.nan, np.nan, np.nan))
+            return PolicyValue(name, (model,), np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
         return self._join(name, weighted, np.stack(predicted)[:, 0], model)
 
     def _join(self, name: str, weighted: list[Weighted], predicted: Floats, model: Estimate) -> PolicyValue:
@@ -257,7 +266,8 @@ class _Evaluator:
             )
             for method, numbers in methods.items()
         ]
-        return PolicyValue(name, (*estimates, model), effective, Interval.of(weights / self.most))
+        support = Interval.of(weights / self.most)
+        return PolicyValue(name, (*estimates, model), effective, count_effective(wins), support)
 
     def _count(self, name: str) -> None:
         self.done += 1

@@ -280,7 +280,7 @@ class Told:
         """
         kind = next((kind for known, kind in _KINDS.items() if isinstance(outcome, known)), None)
         if kind is None:
-            raise InputError(f"outcome is {show(outcome)}; use Winner, Ranking, NoWinner or Void")
+            raise InputError(f"outcome is {show(outcome)}; use a Winner, Ranking, NoWinner or Void")
         every = made.names + also
         places = list_ties(outcome.positions(np.arange(len(every))))
         named = [tuple([every[position] for position in tied]) for tied in places]
