@@ -44,6 +44,12 @@ def test_a_table_becomes_rounds():
     assert found.describe_arms()["derby"] == {"words": 300.0}
 
 
+def test_logs_are_shown_without_their_arrays():
+    rounds = [number for number in range(2000) for _ in range(2)]
+    found = logs.read({"round": rounds, "arm": ["a", "b"] * 2000, "place": [1, None] * 2000, "context.hour": rounds})
+    assert repr(found) == "Logs(rounds=2000, arms=2, features=(), context=('hour',))"
+
+
 def test_files_and_frames_give_the_same_logs(tmp_path):
     pandas = pytest.importorskip("pandas")
     expected = logs.read(StringIO(TABLE))

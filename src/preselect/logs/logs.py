@@ -78,6 +78,10 @@ class Logs:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        """The size and the names, without the arrays."""
+        return f"Logs(rounds={len(self)}, arms={len(self.arms)}, features={self.features}, context={self.context})"
+
     def rounds(self) -> Iterator[_Round]:
         """Yield one round after the other."""
         for label, first, last in zip(self.labels, self.starts, self.starts[1:], strict=False):
