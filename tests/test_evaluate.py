@@ -11,9 +11,10 @@ from scipy import stats
 
 from preselect import InputError, Preselector, Random, Rules, logs
 from preselect.cli.main import preselect as command
-from preselect.offline import evaluate, read_logs
+from preselect.offline import Estimate, Evaluation, PolicyValue, evaluate, read_logs
 from preselect.offline.choosing import Choice, Chooser, train
 from preselect.offline.estimates import Interval, count_effective, self_normalise
+from preselect.offline.evaluation_page import write_evaluation_page
 from preselect.offline.logged_rounds import LoggedRound
 from preselect.offline.measures import Hits, Picks, Wins
 from preselect.policies.propensities import make_exact
@@ -318,6 +319,14 @@ def test_the_command_prints_and_writes_a_page(tmp_path, propensities):
     refused = CliRunner().invoke(command, arguments)
     assert refused.exit_code == 1
     assert page.read_text() == "mine"
+
+
+def test_a_lead_of_nothing_has_no_minus_sign(tmp_path):
+    rounding = Interval(-1e-17, -2e-17, 3e-17)
+    estimate = Estimate("self-normalised", Interval(0.5, 0.4, 0.6), rounding)
+    value = PolicyValue("random", (estimate,), 100.0, Interval(1.0, 0.9, 1.1))
+    page = write_evaluation_page(tmp_path / "t.html", Evaluation("picks", "", "", 100, 100, (value,)), "t")
+    assert "+0.000 [+0.000, +0.000]" in page.read_text()
 
 
 def test_arms_that_were_never_shown_are_told(tmp_path):

@@ -80,7 +80,7 @@ def _tabulate(value: PolicyValue) -> list[list[Any]]:
 
 
 def _format(interval: Interval, sign: str = "") -> str:
-    value, low, high = (f"{number:{sign}.3f}" for number in interval)
+    value, low, high = (f"{number:{sign}z.3f}" for number in interval)
     return f"{value} [{low}, {high}]"
 
 
