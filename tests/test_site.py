@@ -89,6 +89,12 @@ def test_pictures_have_a_frame_in_the_dark(site, open_page, name):
     assert page.locator("article img").first.evaluate(radius) == "0px"
 
 
+def test_only_links_are_underlined(site, open_page):
+    page = open_page((site / "studies" / "your-own.html").as_uri(), dark=True)
+    lines = "all => [...new Set(all.map(one => getComputedStyle(one).textDecorationLine))]"
+    assert page.locator(".highlight span").evaluate_all(lines) == ["none"]
+
+
 def test_notebooks_show_what_they_printed(site):
     for name in ("paper", "language-models", "algorithm-selection"):
         text = (site / "tutorials" / f"{name}.html").read_text()
