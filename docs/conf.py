@@ -83,7 +83,12 @@ class _Dots:
 
 
 def sign_briefly(app, what, name, obj, options, signature, returns):  # noqa: ARG001
-    """A class is called as `__init__` says, not as a `__new__` that takes anything; long defaults are three dots."""
+    """A class is called as `__init__` says, not as a `__new__` that takes anything; long defaults are three dots.
+
+    A protocol is not called at all.
+    """
+    if getattr(obj, "_is_protocol", False):
+        return "", None
     if signature is None or not (signature == "(*_, **__)" or "=<" in signature or len(signature) > _LONGEST):
         return None
     found = inspect.signature(obj)

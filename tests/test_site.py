@@ -57,6 +57,12 @@ def test_every_public_name_has_a_place(site):
         assert found <= places, found - places
 
 
+def test_protocols_are_shown_without_the_constructor_that_python_gives_them(site):
+    text = re.sub("<[^>]*>", "", "".join(page.read_text() for page in (site / "reference").glob("*.html")))
+    assert "preselect.environments.Environment" in text
+    assert "*args" not in text
+
+
 def test_search_works_in_a_local_folder(site, open_page):
     page = open_page((site / "index.html").as_uri())
     page.fill("input[name=q]", "thompson")
