@@ -148,7 +148,7 @@ def test_the_study_is_played_and_changed_tables_are_refused(tmp_path):
     [
         (
             {"settings": (ChoicesSetting("t.csv", 4),)},
-            "k=4, but a round of t.csv has only 3 arms; choose k from 1 to 3",
+            "k=4, but every round of t.csv shows 3 arms; choose k from 1 to 2",
         ),
         ({"feedback": "smile"}, "unknown feedback 'smile'; choose one of winner, ranking"),
     ],
@@ -158,6 +158,22 @@ def test_bad_plans_are_named(tmp_path, monkeypatch, change, message):
     (tmp_path / "t.csv").write_text(TABLE)
     with pytest.raises(InputError, match=message):
         ChoicesPlan(**{"settings": (ChoicesSetting("t.csv", 2),), **change}).check()
+
+
+@pytest.mark.parametrize(
+    ("shown", "message"),
+    [
+        (2, "k=2, but every round of t.csv shows 2 arms; choose k from 1 to 1"),
+        (1, "no round of t.csv shows more than one arm, so there is nothing to choose"),
+    ],
+)
+def test_a_table_without_a_choice_is_refused(tmp_path, monkeypatch, shown, message):
+    """Nothing could be missed, by any policy: a log of what was shown is no table of choices among all."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{t},{arm},{int(arm < shown)},{1 if arm == 0 else ''}\n" for t in range(3) for arm in range(4)]
+    (tmp_path / "t.csv").write_text("round,arm,shown,place\n" + "".join(rows))
+    with pytest.raises(InputError, match=message):
+        ChoicesPlan((ChoicesSetting("t.csv", 2),)).check()
 
 
 def test_a_table_that_is_away_or_wrong_is_said(tmp_path):

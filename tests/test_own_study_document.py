@@ -69,7 +69,7 @@ def test_every_block_runs_as_written(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("preselect.study.study.write_report", lambda results: results.folder)
     write_commuters(tmp_path, monkeypatch)
-    write_sushi(tmp_path, order="100 1\n0 3 5 99 0\n0 3 26 7 1\n").rename(tmp_path / "sushi3b.5000.10.order")
+    write_sushi(tmp_path, order="100 1\n0 4 5 99 0 8\n0 4 26 7 1 8\n").rename(tmp_path / "sushi3b.5000.10.order")
     reader = Reader()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 10

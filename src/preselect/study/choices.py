@@ -93,10 +93,13 @@ class ChoicesPlan(Plan):
     def read_data(self, setting: ChoicesSetting) -> SettingData:
         """Return the numbers of rounds and of joint features, and the totals of choices that learn nothing."""
         logs = _read_table(setting.file)
-        least = int(np.add.reduceat(logs.shown.astype(np.int64), logs.starts[:-1]).min())
-        if not 1 <= setting.k <= least:
-            size = f"a round of {setting.file} has only {least} arms"
-            raise InputError(f"k={setting.k}, but {size}; choose k from 1 to {least}")
+        sizes = np.add.reduceat(logs.shown.astype(np.int64), logs.starts[:-1])
+        least, most = int(sizes.min()), int(sizes.max())
+        if most == 1:
+            raise InputError(f"no round of {setting.file} shows more than one arm, so there is nothing to choose")
+        if not 1 <= setting.k <= min(least, most - 1):
+            size = f"every round of {setting.file} shows" if least == most else f"a round of {setting.file} shows only"
+            raise InputError(f"k={setting.k}, but {size} {least} arms; choose k from 1 to {min(least, most - 1)}")
         d = ChoiceReplay(logs, identity=self.with_identity).d
         return SettingData(len(logs), d, choice_baselines(logs, setting.k))
 
