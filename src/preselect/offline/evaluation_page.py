@@ -23,15 +23,17 @@ def list_warnings(found: Evaluation) -> list[str]:
     found : Evaluation
         The evaluation.
     """
-    return [sentence for value in found.policies for sentence in _find_warnings(value)]
+    logged, *others = found.policies
+    closer = ", or a policy closer to that of the logs"
+    return [*_find_warnings(logged), *(sentence for value in others for sentence in _find_warnings(value, closer))]
 
 
-def _find_warnings(value: PolicyValue) -> list[str]:
+def _find_warnings(value: PolicyValue, closer: str = "") -> list[str]:
     warnings = []
     if value.effective < _FEW:
         warnings.append(
             f"{value.policy}: only about {value.effective:.0f} rounds count for it, too few for reliable intervals; "
-            "use more rounds, or a policy closer to that of the logs"
+            f"use more rounds{closer}"
         )
     elif value.effective_wins < _FEW_WINS:
         warnings.append(
