@@ -324,7 +324,7 @@ def test_the_command_prints_and_writes_a_page(tmp_path, propensities):
 def test_a_lead_of_nothing_has_no_minus_sign(tmp_path):
     rounding = Interval(-1e-17, -2e-17, 3e-17)
     estimate = Estimate("self-normalised", Interval(0.5, 0.4, 0.6), rounding)
-    value = PolicyValue("random", (estimate,), 100.0, Interval(1.0, 0.9, 1.1))
+    value = PolicyValue("random", (estimate,), 100.0, 50.0, Interval(1.0, 0.9, 1.1))
     page = write_evaluation_page(tmp_path / "t.html", Evaluation("picks", "", "", 100, 100, (value,)), "t")
     assert "+0.000 [+0.000, +0.000]" in page.read_text()
 
@@ -339,7 +339,7 @@ def test_arms_that_were_never_shown_are_told(tmp_path):
     assert "random: its weights average 0.67 instead of 1" in result.output
     few = "only about 30 rounds count for it, too few for reliable intervals; use more rounds"
     assert f"random: {few}, or a policy closer to that of the logs\n" in result.output
-    assert f"as logged: {few}\n" in result.output  # no policy is closer to the logs
+    assert "as logged: only" not in result.output  # nothing is weighed for it
 
 
 def test_random_sets_are_all_sets_where_these_are_few_and_even_draws_elsewhere():

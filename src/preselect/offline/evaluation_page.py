@@ -16,24 +16,22 @@ _METHODS = {"observed": GREY, "self-normalised": BLUE, "doubly robust": VERMILIO
 
 
 def list_warnings(found: Evaluation) -> list[str]:
-    """Return a warning for each policy about which the logs tell little.
+    """Return warnings about policies of which the logs tell little; nothing is weighed for what was logged.
 
     Parameters
     ----------
     found : Evaluation
         The evaluation.
     """
-    logged, *others = found.policies
-    closer = ", or a policy closer to that of the logs"
-    return [*_find_warnings(logged), *(sentence for value in others for sentence in _find_warnings(value, closer))]
+    return [sentence for value in found.policies[1:] for sentence in _find_warnings(value)]
 
 
-def _find_warnings(value: PolicyValue, closer: str = "") -> list[str]:
+def _find_warnings(value: PolicyValue) -> list[str]:
     warnings = []
     if value.effective < _FEW:
         warnings.append(
             f"{value.policy}: only about {value.effective:.0f} rounds count for it, too few for reliable intervals; "
-            f"use more rounds{closer}"
+            "use more rounds, or a policy closer to that of the logs"
         )
     elif value.effective_wins < _FEW_WINS:
         warnings.append(
