@@ -11,13 +11,13 @@ from preselect.errors import InputError
 from preselect.files import require_ours
 from preselect.loading import load
 from preselect.offline import Evaluation, evaluate, read_logs
-from preselect.offline.evaluation_page import list_warnings, write_evaluation_page
+from preselect.offline.evaluation_page import format_interval, list_warnings, write_evaluation_page
 from preselect.policies import registry
 from preselect.preselector import Preselector
 from preselect.reports.html import is_page
 
 
-@click.command("evaluate")
+@click.command("evaluate", short_help="Estimate from logs what policies would have won.")
 @click.argument("logs", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--policies",
@@ -25,7 +25,7 @@ from preselect.reports.html import is_page
     metavar="NAMES",
     default=("newton,random",),
     show_default=True,
-    help="Comma-separated: policies as `preselect policies` lists them, also with parameters as in "
+    help="Policies, separated by commas, as `preselect policies` lists them; also with parameters as in "
     "'newton(beta=1.0)', or files of saved preselectors (*.npz).",
 )
 @click.option(
@@ -57,7 +57,8 @@ from preselect.reports.html import is_page
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write an HTML page with the results. An earlier page is replaced; any other file is not overwritten.",
+    help="File for an HTML page with the results. An earlier page is replaced; any other file that exists is an error and "
+    "stays as it is.",
 )
 def evaluate_policies(
     logs: Path,
@@ -79,16 +80,21 @@ def evaluate_policies(
 
     \b
     What is estimated depends on which probabilities FILE has:
-        set_propensity, --nobody-may-win   picks: share of rounds in which some arm is picked
-        propensity                         wins of the policy's arms against the arms shown with them
-        neither                            what a model expects, which may be wrong
+        set_propensity, with --nobody-may-win
+            picks: the share of rounds in which some arm is picked
+        propensity
+            wins of the policy's arms against the arms shown with them
+        neither
+            what a model expects, which may be wrong
 
     Policies learn from the first half of the rounds and are evaluated on the second half, unless --learn-from says
     otherwise.
 
     \b
-    preselect evaluate clicks.csv --policies newton,random --nobody-may-win --out evaluation.html
-    preselect evaluate journal.sqlite --every-arm --policies tuned.npz
+    Count rounds without a winner, and write a page:
+        preselect evaluate clicks.csv --nobody-may-win --out evaluation.html
+    Evaluate a saved preselector on a journal:
+        preselect evaluate preselect.journal --every-arm --policies tuned.npz
     """
     if out is not None:
         require_ours(out, is_page)
@@ -125,9 +131,9 @@ def _print(found: Evaluation) -> None:
     click.echo(f"{found.measure}: {found.meaning}")
     click.echo(f"{'':<20} {'':<16} {'estimate, 95 % interval':>24} {'lead over the logs':>26}")
     for value in found.policies:
-        for place, (method, (mean, low, high), lead) in enumerate(value.estimates):
+        for place, (method, estimate, lead) in enumerate(value.estimates):
             name = "" if place else value.policy
-            by = f"{lead.value:+.3f} [{lead.low:+.3f}, {lead.high:+.3f}]" if any(lead) else ""
-            click.echo(f"{name:<20} {method:<16} {f'{mean:.3f} [{low:.3f}, {high:.3f}]':>24} {by:>26}".rstrip())
+            by = format_interval(lead, "+") if any(lead) else ""
+            click.echo(f"{name:<20} {method:<16} {format_interval(estimate):>24} {by:>26}".rstrip())
     for warning in list_warnings(found):
         click.echo(warning, err=True)

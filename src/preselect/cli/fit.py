@@ -9,13 +9,13 @@ from preselect.cli.logs import journal_name
 from preselect.errors import InputError
 from preselect.files import require_ours
 from preselect.offline import Fit, fit, read_logs
-from preselect.offline.page import write_fit_page
+from preselect.offline.page import tabulate_score, write_fit_page
 from preselect.policies import registry
 from preselect.reports.html import is_page
 from preselect.state import is_state
 
 
-@click.command("fit")
+@click.command("fit", short_help="Fit the model to logs, and say how well it predicts.")
 @click.argument("logs", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--policy", default=registry.DEFAULT, show_default=True, help="Policy to fit: newton or thompson.")
 @click.option(
@@ -37,12 +37,14 @@ from preselect.state import is_state
 @click.option(
     "--state",
     type=click.Path(path_type=Path),
-    help="Save the fitted preselector to this file. An earlier state is replaced; any other file stays as it is.",
+    help="File for the fitted preselector. An earlier state is replaced; any other file that exists is an error and stays "
+    "as it is.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Write a page about the fit. An earlier page is replaced; any other file stays as it is.",
+    help="File for an HTML page about the fit. An earlier page is replaced; any other file that exists is an error and "
+    "stays as it is.",
 )
 def fit_logs(
     logs: Path,
@@ -60,8 +62,9 @@ def fit_logs(
     sushi data.
 
     \b
-    preselect fit clicks.csv --nobody-may-win --out fit.html --state clicks.npz
-    Then, in Python:
+    Write a page, and save what was learnt:
+        preselect fit clicks.csv --nobody-may-win --out fit.html --state clicks.npz
+    Use it in Python:
         preselector = preselect.load("clicks.npz")
     """
     if None not in (state, out) and os.path.realpath(str(state)) == os.path.realpath(str(out)):
@@ -87,6 +90,5 @@ def _print(found: Fit) -> None:
     click.echo(f"fitted to the first {found.rounds - found.held_out} rounds, tested on the last {found.held_out}:")
     click.echo(f"{'':<12} {'log-likelihood per round':>26} {'lead of the model':>20}")
     for score in found.scores:
-        lead = "" if score.name == "the model" else f"{score.lead:+.3f} ± {score.lead_error:.3f}"
-        mean = f"{score.log_likelihood:.3f} ± {score.standard_error:.3f}"
-        click.echo(f"{score.name:<12} {mean:>26} {lead:>20}".rstrip())
+        name, mean, lead = tabulate_score(score)
+        click.echo(f"{name:<12} {mean:>26} {lead:>20}".rstrip())

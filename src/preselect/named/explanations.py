@@ -64,10 +64,10 @@ class ArmExplanation:
     def _list_most(self) -> str:
         """Return the largest contributions, and the sum of the others."""
         ordered = sorted((self.contributions or {}).items(), key=lambda item: -abs(item[1]))
-        shown = [f"{label} {value:+.3f}" for label, value in ordered[:_MOST_SHOWN]]
+        shown = [f"{label} {value:+z.3f}" for label, value in ordered[:_MOST_SHOWN]]
         if len(ordered) > _MOST_SHOWN:
             rest = sum(value for _, value in ordered[_MOST_SHOWN:])
-            shown.append(f"{len(ordered) - _MOST_SHOWN} others {rest:+.3f}")
+            shown.append(f"{len(ordered) - _MOST_SHOWN} others {rest:+z.3f}")
         return ", ".join(shown)
 
 

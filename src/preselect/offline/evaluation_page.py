@@ -74,13 +74,18 @@ def _tabulate(value: PolicyValue) -> list[list[Any]]:
     for place, (method, estimate, lead) in enumerate(value.estimates):
         is_weighted = method in ("self-normalised", "doubly robust")
         effective = f"{value.effective:.0f}" if is_weighted else ""
-        by = _format(lead, "+") if any(lead) else ""
-        rows.append(["" if place else value.policy, method, _format(estimate), by, effective])
+        by = format_interval(lead, "+") if any(lead) else ""
+        rows.append(["" if place else value.policy, method, format_interval(estimate), by, effective])
     return rows
 
 
-def _format(interval: Interval, sign: str = "") -> str:
-    value, low, high = (f"{number:{sign}z.3f}" for number in interval)
+def format_interval(interval: Interval, sign: str = "") -> str:
+    """Return an estimate and its interval as text; with "+" as the sign, numbers that are not negative have one, too.
+
+    >>> format_interval(Interval(-1e-17, -0.25, 1e-17), "+")
+    '+0.000 [-0.250, +0.000]'
+    """
+    value, low, high = (f"{number:{sign}z.3f}" for number in interval)  # z: nothing that rounds to zero is negative
     return f"{value} [{low}, {high}]"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from preselect.offline.fit import Fit
+from preselect.offline.fit import Fit, Score
 from preselect.race.figures import draw_calibration
 from preselect.reports.html import Cell, render, write_page
 from preselect.reports.weights import Weights, read_weights
@@ -33,7 +33,7 @@ def write_fit_page(path: Path, found: Fit, title: str) -> Path:
         title=title,
         fit=found,
         headline=_list_headline(found),
-        scores=[_tabulate_score(score) for score in found.scores],
+        scores=[tabulate_score(score) for score in found.scores],
         calibration=draw_calibration(found.calibration) if predictions >= _LEAST_PREDICTIONS else None,
         predictions=predictions,
         enough=_LEAST_PREDICTIONS,
@@ -54,9 +54,14 @@ def _list_headline(found: Fit) -> dict[str, Any]:
     }
 
 
-def _tabulate_score(score: Any) -> list[Any]:
-    lead = "" if score.name == "the model" else f"{score.lead:+.3f} ± {score.lead_error:.3f}"
-    return [score.name, f"{score.log_likelihood:.3f} ± {score.standard_error:.3f}", lead]
+def tabulate_score(score: Score) -> list[str]:
+    """Return the name of a score, its mean and the model's lead as text.
+
+    >>> tabulate_score(Score("uniform", -1.5, 0.25, -1e-17, 0.0))
+    ['uniform', '-1.500 ± 0.250', '+0.000 ± 0.000']
+    """
+    lead = "" if score.name == "the model" else f"{score.lead:+z.3f} ± {score.lead_error:.3f}"
+    return [score.name, f"{score.log_likelihood:z.3f} ± {score.standard_error:.3f}", lead]
 
 
 def _tabulate(weights: Weights) -> dict[str, Any]:

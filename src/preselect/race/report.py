@@ -258,7 +258,7 @@ def _weight_rows(shown: Weights) -> list[list[Any]]:
 
 def _weight_cell(value: float, deviation: float, ratio: float) -> Cell:
     colour, strength = "0, 114, 178" if value > 0 else "230, 159, 0", min(ratio / 4.0, 1.0) * 0.6
-    return Cell(f"{value:+.2f}", small=f"± {deviation:.2f}", background=f"rgba({colour}, {strength:.2f})")
+    return Cell(f"{value:+z.2f}", small=f"± {deviation:.2f}", background=f"rgba({colour}, {strength:.2f})")
 
 
 def _describe_arms(history: _History) -> _Values:
