@@ -6,6 +6,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -65,6 +66,7 @@ class SharedEngine:
         self._step, self._is_again = 0, False
         self._tended, self._has_news = 0.0, True
         self._storage: SharedStorage
+        self._opened = ExitStack()
 
     def start(self) -> None:
         """Open the storage and replay what is there."""
@@ -73,6 +75,7 @@ class SharedEngine:
             storage.close()
             raise InputError(f"{storage.source} cannot be shared; use a postgresql:// URL")
         self._storage = storage
+        self._opened.callback(storage.close)
         self.catch_up()
 
     def listen(self) -> Listener:
@@ -301,8 +304,8 @@ class SharedEngine:
         self._storage.notify()
 
     def close(self) -> None:
-        """Give up all leads and close the storage."""
-        self._storage.close()
+        """Give up all leads and close the storage, if it could be opened."""
+        self._opened.close()
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
