@@ -115,3 +115,61 @@ def test_linear_algebra_uses_one_thread_unless_the_environment_says_otherwise(mo
         for name in _THREADS:
             monkeypatch.delenv(name, raising=False)
         assert count_threads() == {1}
+
+
+def list_groups(command, path=()):
+    """All groups of commands, with the words that lead to them."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        yield path
+        for name in command.list_commands(context):
+            yield from list_groups(command.get_command(context, name), (*path, name))
+
+
+@pytest.mark.parametrize("path", [*list_groups(command)], ids=" ".join)
+def test_help_fits_into_80_columns_and_lists_commands_uncut(path):
+    result = CliRunner().invoke(command, [*path, "--help"], terminal_width=80)
+    assert [line for line in result.output.splitlines() if len(line) > 80] == []
+    listed = result.output.partition("\nCommands:\n")[2].splitlines()
+    assert listed
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
+
+
+def test_a_mistyped_command_is_corrected(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "No such command 'studdy'. Did you mean 'study'?" in preselect("studdy", expect=2).stderr
+    said = preselect("race", "chek", "pool.toml", expect=2).stderr
+    assert "there is neither a command nor a pool 'chek'; did you mean 'check'?" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["logs", "check", "none"], "Error: cannot read none: No such file or directory", 1),
+        (["logs", "check", "folder"], "Error: cannot read folder: Is a directory", 1),
+        (["logs", "check", "table", "--name", "a"], "table is a table, not a journal, and holds no 'a'; drop", 1),
+        (["sat", "generate", "--out", "table"], "Invalid value for '--out': Directory 'table' is a file.", 2),
+        (["sat", "generate", "--out", ""], "the name of the folder is empty; write . for this folder", 2),
+        (["race", "init", "table"], "Error: table exists and is not overwritten; move it", 1),
+        (["race", "init", "--seconds", "0"], "Invalid value for '--seconds': 0.0 is not in the range x>0.", 2),
+        (["race", "pool.toml", "a.cnf", "--output", "table"], "'--output': Directory 'table' is a file.", 2),
+        (["race", "pool.toml", "a.cnf", "--output", ""], "the name of the folder is empty", 2),
+        (["serve", "--expires", "0"], "Invalid value for '--expires': 0.0 is not in the range x>0.", 2),
+        (["serve", "--max-rate", "-1"], "Invalid value for '--max-rate': -1.0 is not in the range x>0.", 2),
+        (["serve", "--patience", "0"], "Invalid value for '--patience': 0.0 is not in the range x>0.", 2),
+        (["serve", "key", "--role", "client", "--preselector", ""], "--preselector is empty; name a preselector", 2),
+        (["study", "show", "table"], "table holds no results of a study: there is no manifest.json", 1),
+        (["study", "saps", "--lambda", "-1"], "Invalid value for '--lambda': -1.0 is not in the range x>0.", 2),
+        (["fit", "table", "--nobody-may-win", "--no-identity"], "(--nobody-may-win) needs identity=True", 1),
+        (["evaluate", "table", "--policies", ""], "no policy is given to evaluate; name one, such as newton", 1),
+    ],
+)
+def test_mistakes_are_explained_and_change_nothing(tmp_path, monkeypatch, arguments, message, code):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    rows = [f"{t},{arm},{place},{t % 7}\n" for t in range(50) for arm, place in (("a", 1), ("b", ""))]
+    (tmp_path / "table").write_text("round,arm,place,arm.x\n" + "".join(rows))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    said = preselect(*arguments, expect=code).stderr
+    assert message in " ".join(said.split())
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

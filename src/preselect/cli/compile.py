@@ -23,12 +23,14 @@ _VARIANTS = ("newton(bonus='arm')", "newton(choose='cover')", "newton(discount=0
 _STEPS = (*registry.POLICIES, *_VARIANTS, "sat")
 
 
-@click.command("compile")
+@click.command("compile", short_help="Compile everything ahead of time.")
 def compile_all() -> None:
     """Compile everything ahead of time, so that no later process has to wait for it.
 
+    Without this, each function is compiled when it is first needed, and then kept for later processes.
+
     \b
-    Without this, each function is compiled when it is first needed, and then kept for later processes. In a container:
+    In a container:
         RUN NUMBA_CACHE_DIR=/var/cache/numba preselect compile
         ENV NUMBA_CACHE_DIR=/var/cache/numba
     """

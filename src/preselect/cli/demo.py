@@ -23,7 +23,7 @@ _WHY = "Starting takes about a minute the first time, because functions are comp
     help="Where to keep what is learnt: a file, or memory: to forget it.",
 )
 def demo(port: int, no_browser: bool, store: str) -> None:
-    """Pick posters, and watch it learn your taste.
+    """Pick posters in the browser, and watch it learn your taste.
 
     Starts the service on this machine with several hundred generated posters, and opens a page in the browser that shows
     three of them at a time. Ctrl-C stops it.

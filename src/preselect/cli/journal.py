@@ -29,7 +29,7 @@ from preselect.store.values import encode
 _JOURNAL = click.argument("journal", metavar="JOURNAL", type=click.Path(path_type=Path))
 
 _NAME = click.option(
-    "--name", default=store.MAIN, show_default=True, help="The name of the journal, if the file holds several."
+    "--name", default=store.MAIN, show_default=True, help="Name of the journal, if the file holds several."
 )
 
 _MAX_ROUNDS = 1_000_000  # to list
@@ -39,15 +39,19 @@ _CHUNK = 1 << 16  # characters to write at once
 _COLUMNS = ("number", "time", "label", "chosen", "outcome", "winner", "ranking", "seconds", "after", "also")
 
 
-@click.group()
+@click.group(short_help="Show, export, verify or copy journals of decisions and outcomes.")
 def journal() -> None:
     """Look at a journal of decisions and outcomes, even while a race writes it.
 
     \b
-    preselect journal show race.journal                   arms, counts, the last rounds
-    preselect journal export race.journal --out runs.csv  every round, one per line
-    preselect journal verify race.journal                 can everything be reproduced, bit for bit?
-    preselect journal copy race.journal copy.journal      to another file, or to a database
+    Show arms, counts and the last rounds:
+        preselect journal show race.journal
+    Export every round, one per line:
+        preselect journal export race.journal --out runs.csv
+    Check that everything can be reproduced, bit for bit:
+        preselect journal verify race.journal
+    Copy it to another file, or to a database:
+        preselect journal copy race.journal copy.journal
     """
 
 

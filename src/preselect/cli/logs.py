@@ -13,32 +13,37 @@ from preselect.offline import check_logs, read_logs
 _MOST = 100  # problems that are printed
 
 journal_name = click.option(
-    "--name", help="Which journal of FILE, such as the name of a preselector of the service, if there are several."
+    "--name", help="Name of the journal, if FILE holds several, such as a preselector of the service."
 )
 
 
-@click.group()
+@click.group(short_help="Check tables of rounds before they are learnt from.")
 def logs() -> None:
     """Check tables of rounds: which arms were shown, in what context, and how they came out.
 
     \b
     A table is a CSV or Parquet file with one row for each arm of each round:
-        round           what the round is called
-        arm             the name of the arm
-        place           1 for the winner, 2 for the next; equal if tied; empty if not placed
-        shown           1 or 0, if arms are listed that were not shown
-        propensity      the probability with which the arm was shown, if that is known
-        set_propensity  the probability with which exactly these arms were shown, if that is known
-        arm.NAME        a feature of the arm: a number, or empty if it is not known
+        round           name of the round
+        arm             name of the arm
+        place           1 for the winner, 2 for the next, equal if tied; or empty
+        shown           1, or 0 for an arm that could have been shown but was not
+        propensity      probability with which the arm was shown, if known
+        set_propensity  probability with which exactly these arms were shown
+        arm.NAME        a feature of the arm: a number, or empty if not known
         context.NAME    a feature of the round: the same in all its rows
+    Only the first three columns are needed.
     """
 
 
-@logs.command()
+@logs.command(short_help="Say what is wrong with FILE, line by line.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @journal_name
 def check(file: Path, name: str | None) -> None:
-    """Say what is wrong with FILE, line by line, or what is in it. The exit code is 1 if anything is wrong."""
+    """Say what is wrong with FILE, line by line, or what is in it.
+
+    FILE is a table of rounds, a journal, a file of PrefLib, or rankings of the sushi data. The exit code is 1 if
+    anything is wrong.
+    """
     try:
         found = read_logs(file, name=name)
     except InputError:

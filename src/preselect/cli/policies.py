@@ -10,7 +10,7 @@ import click
 from preselect.policies import Policy, registry
 
 
-@click.command()
+@click.command(short_help="List the policies, or describe one.")
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
     """List the policies, or describe the one called NAME with all its parameters.

@@ -8,15 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
 from preselect.cli.dashboard import show_dashboard
+from preselect.cli.folders import Folder
 from preselect.cli.instances import iterate_files, list_files, make_printable, make_visible, require_apart, require_some
 from preselect.cli.lanes import work_in_lanes
+from preselect.cli.race_printing import Batch, print_result, write_answer
 from preselect.cli.race_summary import count, print_summary
 from preselect.cli.standings import LiveStandings
 from preselect.errors import InputError
@@ -26,7 +28,6 @@ from preselect.race.compressors import PROGRAMS, find_compressors
 from preselect.race.outputs import OutputFolder
 from preselect.race.own_files import find_own_files
 from preselect.race.starts import Starts
-from preselect.race.supervision import Status
 
 _NO_ANSWER = 3  # the exit code if some file has no answer
 
@@ -38,27 +39,38 @@ class _Race(click.Group):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "-h", "--help"):
+            self._require_no_typo(context, args[0])
             args = ["run", *args]
         return super().parse_args(context, args)
 
+    def _require_no_typo(self, context: click.Context, word: str) -> None:
+        close = get_close_matches(word, self.commands, cutoff=0.75)
+        if close and not os.path.exists(word):
+            context.fail(f"there is neither a command nor a pool {word!r}; did you mean {close[0]!r}?")
 
-@click.group(cls=_Race)
+
+@click.group(cls=_Race, short_help="Race solvers on instances, and learn which ones to race.")
 def race() -> None:
     """Race k solvers of a pool on each instance, stop at the first right answer, and learn which ones to race.
 
     \b
-    preselect race init                        write pool.toml from the solvers that are installed
-    preselect race check pool.toml             try each solver on a tiny formula
-    preselect race pool.toml cnf/*.cnf         race, learn, print the winners' answers
-    preselect race pool.toml --watch inbox     race on every file that appears in a folder
-    preselect race report pool.toml            write a page about what has been learnt
+    Write pool.toml with the solvers that are installed:
+        preselect race init
+    Try each of them on tiny formulas:
+        preselect race check pool.toml
+    Race, learn, and print the winners' answers:
+        preselect race pool.toml cnf/*.cnf
+    Race on every file that appears in a folder:
+        preselect race pool.toml --watch inbox
+    Write a page about what has been learnt:
+        preselect race report pool.toml
 
     Everything learnt is in the pool's journal: race on more instances tomorrow, and learning continues from there.
     `preselect race run --help` lists the options of a race.
     """
 
 
-@race.command()
+@race.command(short_help="Write a pool file with the solvers that are installed.")
 @click.argument("pool", default="pool.toml", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
@@ -67,12 +79,18 @@ def race() -> None:
     show_default=True,
     help="SAT solvers; or other programs, with compressors as an example.",
 )
-@click.option("--k", type=click.IntRange(1), help="Arms per race.  [default: 2]")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a race.")
+@click.option("--k", type=click.IntRange(1), help="Solvers per race.  [default: 2]")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Time limit of a race, in seconds.",
+)
 def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
     """Write a commented POOL file with the solvers that are installed here and SAPS, which comes with preselect.
 
-    With --kind program, write an example to change: compressors, of which the one with the smallest output wins.
+    POOL is pool.toml unless it is given. A file that exists is not overwritten. With --kind program, write an example to change: compressors, of which the one with the smallest output wins.
     """
     found = find_solvers() if kind == "sat" else find_compressors()
     write_pool(pool, found, k=k, seconds=seconds, **({} if kind == "sat" else {"template": PROGRAMS}))
@@ -84,11 +102,18 @@ def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
 @race.command()
 @_POOL
 @click.option("--instance", type=click.Path(path_type=Path), help="Try the arms on this file instead of tiny formulas.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Print a line for each arm, or everything as JSON.",
+)
 def check(pool_file: Path, instance: Path | None, style: str) -> None:
-    """Try each arm of POOL and say what is wrong with it. The exit code is 1 if anything is wrong.
+    """Try each arm of POOL, and say what is wrong with it.
 
-    How long each arm took is remembered, so that races leave out arms that take longer to start than others take to
+    The exit code is 1 if anything is wrong. How long each arm took is remembered, so that races leave out arms that take longer to start than others take to
     answer. For programs other than SAT solvers give an --instance that is easy for all arms.
     """
     pool = read_pool(pool_file)
@@ -105,7 +130,7 @@ def check(pool_file: Path, instance: Path | None, style: str) -> None:
         sys.exit(1)
 
 
-@race.command()
+@race.command(short_help="Race solvers of POOL on INSTANCES.")
 @_POOL
 @click.argument("instances", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
@@ -115,7 +140,9 @@ def check(pool_file: Path, instance: Path | None, style: str) -> None:
     help="Race on every file that appears in this folder, or is overwritten there, until Ctrl-C.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Write each winner's output to NAME.out in this folder."
+    "--output",
+    type=Folder(),
+    help="Folder in which each winner's output is written to NAME.out; made if it is missing.",
 )
 @click.option(
     "--at-once",
@@ -129,9 +156,18 @@ def check(pool_file: Path, instance: Path | None, style: str) -> None:
 )
 @click.option("--k", type=click.IntRange(1), help="Solvers per race, instead of the pool's number.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of a race, instead of the pool's."
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Time limit of a race, in seconds, instead of the pool's.",
 )
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Print the winners' outputs, or a line of JSON for each instance.",
+)
 @click.option("--dashboard", is_flag=True, help="Show the races in a browser while they run; the address is printed.")
 def run(
     pool_file: Path,
@@ -169,7 +205,7 @@ def run(
     if inbox is None:
         require_some(files, instances)
     require_apart(output, inbox, instances)
-    batch = _Batch(files, inbox, None if output is None else OutputFolder(output, files), style, pool.is_for_sat)
+    batch = Batch(files, inbox, None if output is None else OutputFolder(output, files), style, pool.is_for_sat)
     log = _Log()
     with (
         _open_session(pool, cluster) as session,
@@ -197,13 +233,13 @@ def run(
         sys.exit(_NO_ANSWER)
 
 
-@race.command()
+@race.command(short_help="Write an HTML page about what has been learnt.")
 @click.argument("pool", type=click.Path(path_type=Path))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The page; by default the pool's name with .html, in this folder. An earlier page about the same pool is "
-    "replaced; any other file that exists is an error and stays as it is.",
+    help="File for the page. An earlier page about the same pool is replaced; any other file that exists is an error and "
+    "stays as it is.  [default: the pool's name with .html, in this folder]",
 )
 def report(pool: Path, out: Path | None) -> None:
     """Write an HTML page about what has been learnt with POOL, a pool file (.toml) or a journal."""
@@ -217,20 +253,6 @@ def report(pool: Path, out: Path | None) -> None:
 
 
 # --- the races of a run -----------------------------------------------------------------------------------------------
-
-
-class _Batch(NamedTuple):
-    """What is raced on, and where answers go."""
-
-    files: list[Path]
-    inbox: Path | None
-    output: OutputFolder | None
-    style: str
-    is_for_sat: bool
-
-    @property
-    def is_single(self) -> bool:
-        return len(self.files) == 1 and self.inbox is None
 
 
 @dataclass
@@ -263,7 +285,7 @@ def _count_lanes(session: RaceSession) -> int:
     return 1 if session.cluster is None else session.cluster.count_places(session.pool.k)
 
 
-def _race_one(session: RaceSession, batch: _Batch, log: _Log, live: LiveStandings, item: tuple[int, Path]) -> None:
+def _race_one(session: RaceSession, batch: Batch, log: _Log, live: LiveStandings, item: tuple[int, Path]) -> None:
     """Race on a file and print the result; an error ends the command only if it is the only file."""
     position, file = item
     progress = f"[{position}/{len(batch.files)}]" if position <= len(batch.files) else "[new]"
@@ -274,8 +296,8 @@ def _race_one(session: RaceSession, batch: _Batch, log: _Log, live: LiveStanding
             result = session.run(file, watch=watch)
         with live.printing():
             log.add(result)
-            _print_result(result, progress)
-            _write_answer(result, batch)
+            print_result(result, progress)
+            write_answer(result, batch)
         if session.pool.learning.wait:
             session.settle(result.number)
     except InputError as error:
@@ -299,96 +321,6 @@ def _explain_interrupt(journal: Path, log: _Log, inbox: Path | None) -> Iterator
         click.echo(f"\ninterrupted; what was learnt is in {_quote(journal)}; {advice}", err=True)
         print_summary(journal, log.first_number)
         sys.exit(130)
-
-
-# --- what is printed --------------------------------------------------------------------------------------------------
-
-
-def _print_result(result: RaceResult, progress: str) -> None:
-    click.echo(f"{progress} {make_printable(result.instance)}: {_describe(result)}", err=True)
-    for finish in result.finishes:
-        if finish.status in (Status.WRONG_ANSWER, Status.CRASHED, Status.MEMORY):
-            click.echo(f"    {finish.name}: {finish.status}, {make_visible(finish.detail)}", err=True)
-    for problem in (result.void and f"nothing was learnt: {result.void}", result.warning):
-        if problem:
-            click.echo(f"    {make_visible(problem)}", err=True)
-
-
-def _describe(result: RaceResult) -> str:
-    if result.winner is None:
-        ends = ", ".join(f"{finish.name} {finish.status}" for finish in result.finishes)
-        return f"no winner after {result.seconds:.2f} s ({ends})"
-    if result.better is not None:
-        return _describe_values(result)
-    others = ", ".join(name for name in result.chosen if name != result.winner)
-    against = f" (against {others})" if others else " (alone)"
-    tie = ", a tie" if result.tie else ""
-    return f"{result.answer or 'answered'} by {result.winner} in {result.seconds:.2f} s{tie}{against}"
-
-
-def _describe_values(result: RaceResult) -> str:
-    others = [
-        f"{finish.name} {finish.status if finish.value is None else format(finish.value, '.10g')}"
-        for finish in result.finishes
-        if finish.name != result.winner
-    ]
-    tie = ", a tie" if result.tie else ""
-    return f"{result.value:.10g} by {result.winner} in {result.seconds:.2f} s{tie} ({', '.join(others) or 'alone'})"
-
-
-def _write_answer(result: RaceResult, batch: _Batch) -> None:
-    """Write the winner's output, or a line of JSON, where it was asked for."""
-    if batch.output is not None and result.winner is not None:
-        batch.output.write(result.instance, result.output)
-    elif batch.output is not None:
-        batch.output.remove(result.instance)
-    if batch.style == "json":
-        click.echo(json.dumps(_to_json(result, batch.output)))
-    elif batch.output is None:
-        _print_answer(result, batch)
-
-
-def _print_answer(result: RaceResult, batch: _Batch) -> None:
-    """Print the answer as it is; if there are several instances, under a heading and with a line break at its end."""
-    answer = _answer(result) if batch.is_for_sat else result.output
-    if not batch.is_single:
-        name = make_printable(result.instance)
-        click.echo(f"c instance {name}" if batch.is_for_sat else f"==> {name} <==")
-        answer += b"\n" if answer and not answer.endswith(b"\n") else b""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(answer)
-    sys.stdout.buffer.flush()
-
-
-def _answer(result: RaceResult) -> bytes:
-    """Return what the winning SAT solver printed, or what its exit code means, or that the answer is unknown."""
-    if result.winner is not None and (result.output or result.answer is None):
-        return result.output
-    return f"s {result.answer or 'UNKNOWN'}\n".encode()
-
-
-def _to_json(result: RaceResult, output: OutputFolder | None) -> dict[str, Any]:
-    if output is None:
-        written: str | None = result.output.decode(errors="replace")
-    else:
-        written = str(output.locate(result.instance)) if result.winner else None
-    return {
-        "instance": str(result.instance),
-        "decision": result.number,
-        "chosen": result.chosen,
-        "winner": result.winner,
-        "answer": result.answer,
-        **({"value": result.value, "better": result.better} if result.better else {}),
-        "exit_code": result.exit_code,
-        "seconds": result.seconds,
-        "feature_seconds": result.feature_seconds,
-        "tie": result.tie,
-        "level": result.level,
-        "void": result.void,
-        "warning": result.warning,
-        "racers": [{**finish._asdict(), "output": None, "errors": None} for finish in result.finishes],
-        "output": written,
-    }
 
 
 def _quote(path: Path) -> str:

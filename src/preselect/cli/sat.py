@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from preselect.cli.folders import Folder
 from preselect.cli.progress import show_progress, track
 from preselect.errors import InputError
 from preselect.files import read_text, write_new
@@ -54,15 +55,19 @@ def _parse_range(least: int, most: int) -> Callable[[click.Context, click.Parame
     return parse
 
 
-@click.group(short_help="Formulas: features, the solver SAPS, instances, run times.")
+@click.group(short_help="Generate formulas, compute their features, and run SAPS on them.")
 def sat() -> None:
     """Formulas in DIMACS CNF (plain, .gz or .xz): features, the SAPS solver, instances, run times.
 
     \b
-    preselect sat generate --count 5 --out cnf            small-world colouring instances
-    preselect sat features cnf/*.cnf                      their SATzilla base features, as CSV
-    preselect sat solve cnf/*-s0.cnf --seconds 10         search for a model
-    preselect sat runtimes cnf/*.cnf --out runs.csv       run times of the paper's 20 parametrizations
+    Write five small-world colouring instances:
+        preselect sat generate --count 5 --out cnf
+    Print their SATzilla base features as CSV:
+        preselect sat features cnf/*.cnf
+    Search for a model of the first one:
+        preselect sat solve cnf/*-s0.cnf --seconds 10
+    Measure run times of the paper's 20 parametrizations of SAPS:
+        preselect sat runtimes cnf/*.cnf --out runs.csv
     """
 
 
@@ -77,7 +82,12 @@ def sat() -> None:
 @click.option("--eliminate", is_flag=True, help="Eliminate variables first, as for the paper's features.")
 @click.option("--times", is_flag=True, help="Add the seconds that each group of features took.")
 @click.option(
-    "--format", "style", type=click.Choice(["csv", "json"]), default="csv", show_default=True, help="How to print."
+    "--format",
+    "style",
+    type=click.Choice(["csv", "json"]),
+    default="csv",
+    show_default=True,
+    help="Print CSV, or everything as JSON.",
 )
 def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times: bool, style: str) -> None:
     """Print the SATzilla base features of FILES, one row each.
@@ -130,7 +140,7 @@ def _print_json(rows: Iterable[dict[str, Any]]) -> None:
     click.echo("[]" if before == "[" else "\n]")
 
 
-@sat.command(name="solve")
+@sat.command(name="solve", short_help="Search for a model of FILE with SAPS.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--alpha", type=float, default=DEFAULT.alpha, show_default=True, help="Growth of penalties, above 0.")
 @click.option(
@@ -140,7 +150,7 @@ def _print_json(rows: Iterable[dict[str, Any]]) -> None:
 @click.option("--wp", type=float, default=DEFAULT.wp, show_default=True, help="Probability of a random flip.")
 @_SEED
 @click.option("--steps", type=click.IntRange(0), help="Give up after this number of steps.")
-@click.option("--seconds", type=float, help="Give up after this much processor time.")
+@click.option("--seconds", type=float, help="Give up after this many seconds of processor time.")
 def solve_(
     file: Path, alpha: float, rho: float, ps: float, wp: float, seed: int, steps: int | None, seconds: float | None
 ) -> None:
@@ -169,7 +179,7 @@ def _print_answer(found: SearchResult) -> None:
         click.echo("v " + " ".join(words[first : first + 15]))
 
 
-@sat.command()
+@sat.command(short_help="Write small-world graph colouring instances.")
 @click.option(
     "--count", type=click.IntRange(1, _MAX_INSTANCES), default=1, show_default=True, help="Number of instances."
 )
@@ -196,10 +206,10 @@ def _print_answer(found: SearchResult) -> None:
 @_SEED
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     default=Path("cnf"),
     show_default=True,
-    help="Folder to write formulas to.",
+    help="Folder for the formulas; made if it is missing.",
 )
 def generate(
     count: int, vertices: tuple[int, int], ratio: tuple[int, int], neighbours: int, colours: int, seed: int, out: Path
@@ -225,22 +235,27 @@ def _write_instance(instance: Colouring, folder: Path) -> None:
         write_new(path, content)
 
 
-@sat.command(name="runtimes")
+@sat.command(name="runtimes", short_help="Measure run times of SAPS on FILES.")
 @_FILES
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="The table, a new file or one to complete: runs that it holds are not repeated.",
+    help="File for the table, new or to be completed: runs that it holds are not repeated.",
 )
 @click.option("--cutoff", type=float, default=1.0, show_default=True, help="Seconds of processor time per run.")
 @click.option(
     "--parameters",
     type=click.Path(path_type=Path),
-    help="JSON with rows [alpha, rho, ps, wp].  [default: the paper's 20]",
+    help="JSON file with rows [alpha, rho, ps, wp].  [default: the paper's 20]",
 )
 @_SEED
-@click.option("--workers", type=click.IntRange(-1), default=-1, help="Number of processes.  [default: one per core]")
+@click.option(
+    "--workers",
+    type=click.IntRange(-1),
+    default=-1,
+    help="Processes; results other than times do not depend on their number.  [default: one per core]",
+)
 def runtimes_(
     files: tuple[Path, ...], out: Path, cutoff: float, parameters: Path | None, seed: int, workers: int
 ) -> None:

@@ -13,9 +13,10 @@ from preselect.errors import InputError
 
 _STORE = "preselect.journal"
 _KEYS = "preselect.keys"
+_ABOVE_0 = click.FloatRange(min=0, min_open=True)
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Choose and learn over HTTP, from any language.")
 @click.option(
     "--store",
     default=_STORE,
@@ -38,7 +39,7 @@ _KEYS = "preselect.keys"
 )
 @click.option("--keys", type=click.Path(path_type=Path), help="File of keys; every call then needs a key.")
 @click.option(
-    "--expires", type=float, help="Seconds after which a decision without an outcome expires.  [default: a day]"
+    "--expires", type=_ABOVE_0, help="Seconds after which a decision without an outcome expires.  [default: a day]"
 )
 @click.option("--max-body", type=click.IntRange(1), help="Largest body, in bytes.  [default: 1048576]")
 @click.option("--max-arms", type=click.IntRange(1), help="Most arms of a preselector.  [default: 10000]")
@@ -46,13 +47,13 @@ _KEYS = "preselect.keys"
     "--max-features", type=click.IntRange(1), help="Most features of a context, or of an arm.  [default: 1000]"
 )
 @click.option("--max-k", type=click.IntRange(1), help="Most arms to choose at once.  [default: 100]")
-@click.option("--max-rate", type=float, help="Most requests a second with one key.  [default: 5000]")
+@click.option("--max-rate", type=_ABOVE_0, help="Most requests per second with one key.  [default: 5000]")
 @click.option("--max-queue", type=click.IntRange(1), help="Most requests that wait to be written.  [default: 2048]")
 @click.option(
     "--max-waiting", type=click.IntRange(1), help="Most decisions that wait for outcomes.  [default: 1000000]"
 )
 @click.option("--max-streams", type=click.IntRange(0), help="Most open streams.  [default: 200]")
-@click.option("--patience", type=float, help="Seconds to wait for a slow client.  [default: 30]")
+@click.option("--patience", type=_ABOVE_0, help="Seconds to wait for a slow client.  [default: 30]")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -65,10 +66,13 @@ def serve(context: click.Context, /, **options: Any) -> None:
     """Decide, show, report the pick: over HTTP, from any language.
 
     \b
-    preselect serve                                 on this machine only, everything in preselect.journal
-    preselect serve key --role client               make a key
-    preselect serve --keys preselect.keys --host 0.0.0.0
-    preselect serve --journal pool.journal          show races, or another service's journal, read-only
+    Serve this machine only, and keep everything in preselect.journal:
+        preselect serve
+    Make a key, and serve other machines, too:
+        preselect serve key --role client
+        preselect serve --keys preselect.keys --host 0.0.0.0
+    Show races, or another service's journal, without writing to it:
+        preselect serve --journal pool.journal
 
     When a request is answered, its result is on disk. Stop with Ctrl-C or SIGTERM: accepted requests are answered
     first.
@@ -104,7 +108,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _announce_journal(url: str, journal: str) -> None:
-    click.echo(f"Serving {url} from {journal}, which is only read. Open it in a browser. Ctrl-C stops.")
+    known = "is only read" if Path(journal).exists() else "does not exist yet"
+    click.echo(f"Serving {url} from {journal}, which {known}. Open it in a browser. Ctrl-C stops.")
     sys.stdout.flush()
 
 
@@ -146,6 +151,8 @@ def key(role: Any, preselector: str | None, keys: Path) -> None:
     """
     from preselect.serve.keys import add_key, make_key
 
+    if preselector == "":
+        raise click.BadParameter("--preselector is empty; name a preselector, or leave the option out for all")
     made, token = make_key(role, preselector)
     add_key(keys, made)
     click.echo(f"added to {keys}; keep this key, which is shown only once:", err=True)

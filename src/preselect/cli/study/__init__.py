@@ -11,18 +11,25 @@ from preselect.cli.study.show import show
 from preselect.cli.study.synthetic import synthetic
 
 
-@click.group()
+@click.group(short_help="Run policies on environments, and report on the results.")
 def study() -> None:
     """Run policies on environments; results go to a folder.
 
     \b
-    preselect study synthetic --quick --out results     the paper's first experiment, on a small scale
-    preselect study saps                                its second one, on the table of run times that is included
-    preselect study aslib SCENARIO...                   races replayed from ASlib scenarios
-    preselect study choices FILE... --k 3               tables of contexts and rankings
-    preselect study run my_module:MyEnvironment --k 3   environments of your own
-    preselect study coverage                            do the widths of CPPL and Newton contain the truth?
-    preselect study show results                        print the table of a study again
+    Repeat the paper's first experiment on a small scale:
+        preselect study synthetic --quick --out results
+    Repeat its second one, on the table of run times that is included:
+        preselect study saps
+    Replay races from ASlib scenarios:
+        preselect study aslib SCENARIO...
+    Replay tables of contexts and rankings:
+        preselect study choices FILE... --k 3
+    Use an environment of your own:
+        preselect study run my_module:MyEnvironment --k 3
+    Check whether the confidence widths of CPPL and Newton contain the truth:
+        preselect study coverage
+    Print the table of a study again:
+        preselect study show results
     """
 
 

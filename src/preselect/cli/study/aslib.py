@@ -11,7 +11,7 @@ from preselect.cli.study.common import add_common_options, carry_out, split_inte
 from preselect.study import AslibPlan, AslibSetting
 
 
-@click.command()
+@click.command(short_help="Replay races from ASlib scenarios.")
 @click.argument("folders", nargs=-1, required=True, metavar="SCENARIO...", type=click.Path(path_type=Path))
 @click.option(
     "--k", "choices", default="3", show_default=True, help="How many algorithms to race; several as in 2,3,5."

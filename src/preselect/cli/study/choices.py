@@ -10,7 +10,7 @@ from preselect.environments import ChoiceReplay
 from preselect.study import ChoicesPlan, ChoicesSetting
 
 
-@click.command()
+@click.command(short_help="Replay tables of contexts and rankings.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--k", "choices", required=True, help="How many arms to show; several as in 2,3,5.")
 @click.option(
@@ -20,7 +20,7 @@ from preselect.study import ChoicesPlan, ChoicesSetting
     show_default=True,
     help="What is observed of the shown arms: the best one, or all that have a place, in order.",
 )
-@click.option("--no-identity", is_flag=True, help="Arms have no weights of their own, only their features.")
+@click.option("--no-identity", is_flag=True, help="Give arms no weights of their own, only their features.")
 @add_common_options("results/choices", ChoicesPlan.policies, ChoicesPlan.repetitions)
 def choices(
     files: tuple[Path, ...],

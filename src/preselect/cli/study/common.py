@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from preselect.cli.folders import Folder
 from preselect.cli.progress import Bar, show_progress
 from preselect.errors import ResultsError
 from preselect.policies import registry
@@ -33,20 +34,11 @@ FORMAT = click.option(
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _Folder(click.Path):
-    """A folder by its name; an empty one, as of a variable that is not set, is not this folder."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            self.fail("the name of the folder is empty; write . for this folder", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 def add_common_options(folder: str, policies: Sequence[str], repetitions: int) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the options that all studies have."""
     known = ", ".join(registry.POLICIES)
     options = (
-        click.option("--out", type=_Folder(path_type=Path), default=Path(folder), show_default=True,
+        click.option("--out", type=Folder(), default=Path(folder), show_default=True,
                      help="Folder for results. An unfinished study in the folder is resumed; a finished one is extended."),
         click.option("--policies", multiple=True, metavar="NAMES",
                      help=f"Policies, separated by commas: {known}; also with parameters as in 'cppl(omega=0.5)', and your "

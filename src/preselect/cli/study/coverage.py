@@ -13,7 +13,7 @@ from preselect.study.synthetic import MAX_HORIZON
 _DEFAULT = CoveragePlan()
 
 
-@click.command()
+@click.command(short_help="Check whether confidence widths contain the truth.")
 @click.option(
     "--scenario",
     "scenarios",

@@ -11,11 +11,17 @@ from preselect.study import SapsPlan, SapsSetting
 from preselect.study.saps import PAPERS_LAMBDA
 
 
-@click.command()
+@click.command(short_help="Run the paper's second study, on run times of SAPS.")
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Folder with a table of run times.  [default: the included table]"
 )
-@click.option("--k", "choices", default="3,5,10", show_default=True, help="How many to choose; several as in 3,5,10.")
+@click.option(
+    "--k",
+    "choices",
+    default="3,5,10",
+    show_default=True,
+    help="How many parametrizations to choose; several as in 3,5,10.",
+)
 @click.option(
     "--feedback",
     type=click.Choice(RuntimeReplay.feedbacks),
@@ -26,7 +32,7 @@ from preselect.study.saps import PAPERS_LAMBDA
 @click.option(
     "--lambda",
     "scale",
-    type=float,
+    type=click.FloatRange(min=0, min_open=True),
     help="λ of the utilities exp(-λ seconds).  [default: the paper's 10; 100 on the included table, cut off at 0.1 s]",
 )
 @add_common_options("results/saps", SapsPlan.policies, SapsPlan.repetitions)

@@ -12,5 +12,8 @@ from preselect.study import Results
 @click.argument("folder", type=click.Path(path_type=Path))
 @FORMAT
 def show(folder: Path, style: str) -> None:
-    """Print the table of a study's results, finished or not. Only the folder of results is needed."""
+    """Print the table of a study's results, finished or not.
+
+    FOLDER is the folder of results; nothing else is needed.
+    """
     print_results(Results.open(folder), style)

@@ -12,7 +12,7 @@ from preselect.study.synthetic import MAX_HORIZON
 _DEFAULT = SyntheticPlan()
 
 
-@click.command()
+@click.command(short_help="Run the paper's first study, on synthetic rounds.")
 @click.option(
     "--scenario",
     "scenarios",
@@ -62,7 +62,7 @@ def synthetic(
     seed: int,
     **running: Any,
 ) -> None:
-    """Run the paper's synthetic study: cumulative regret of policies, by setting (n, d, k).
+    """Run the paper's first study, on synthetic rounds: cumulative regret of policies, by setting (n, d, k).
 
     Each round shows n arms with fresh features; a policy chooses k; one of them wins, drawn from the Plackett-Luce model
     with a hidden θ*. Writes curves.npz, summary.csv, paired.csv, figures (PNG and SVG) and report.html. Blocks of
