@@ -177,7 +177,7 @@ def test_a_table_without_a_choice_is_refused(tmp_path, monkeypatch, shown, messa
 
 
 def test_a_table_that_is_away_or_wrong_is_said(tmp_path):
-    assert "cannot read or write" in preselect("study", "choices", tmp_path / "no.csv", "--k", 2, expect=1).stderr
+    assert "no.csv: No such file" in preselect("study", "choices", tmp_path / "no.csv", "--k", 2, expect=1).stderr
     (tmp_path / "bad.csv").write_text("round,arm,place\n1,a,first\n")
     said = preselect("study", "choices", tmp_path / "bad.csv", "--k", 1, expect=1).stderr
     assert "line 2: place is 'first'; use a number, or nothing" in said

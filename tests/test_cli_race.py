@@ -269,10 +269,11 @@ def test_a_page_overwrites_nothing_but_a_page(pool, tmp_path, through):
         (["pool.toml", "cnf/a.cnf", "--k", "7"], "k=7, but there is only 1 arm", 1),
         (["pool.toml", "cnf/a.cnf", "--seconds", "inf"], "seconds is inf; use a finite number above 0", 1),
         (["init", "/"], "/ is a folder; name a file to write, such as /pool.toml", 1),
-        (["init", "new.toml", "--seconds", "-5"], "use a number above 0", 1),
+        (["init", "new.toml", "--seconds", "-5"], "-5.0 is not in the range x>0", 2),
         (["pool.toml", "--watch", "gone"], "cannot watch 'gone': it is not a folder", 1),
         (["report", "gone.journal"], "gone.journal", 1),
         (["check", "gone.toml"], "gone.toml", 1),
+        (["check", "pool.toml", "--instance", "gone"], "'gone' is not a file; name an instance to check", 1),
     ],
 )
 @pytest.mark.usefixtures("formulas")

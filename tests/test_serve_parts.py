@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from services import Process, assert_problem, decide, open_service, put_demo, tell
 
-from preselect.cli.serve import _announce
+from preselect.cli.serve import _announce, _announce_journal
 from preselect.errors import InputError, RequestError
 from preselect.serve.expiry import Deadlines
 from preselect.serve.keys import Keys, add_key, make_key
@@ -155,9 +155,19 @@ def test_a_file_has_one_service(tmp_path):
         put_demo(first)
 
 
-def fail_to_start(folder):
+def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path):
+    pytest.importorskip("psycopg")
+    assert "postgresql://localhost:1/none failed" in fail_to_start(tmp_path, "postgresql://localhost:1/none")
+
+
+def test_a_journal_that_does_not_exist_yet_is_announced_as_such(capsys, tmp_path):
+    _announce_journal("http://127.0.0.1:1", str(tmp_path / "a.journal"))
+    assert "a.journal, which does not exist yet." in capsys.readouterr().out
+
+
+def fail_to_start(folder, store="a.journal"):
     """Start a service that cannot start; return the sentence that it says."""
-    command = [sys.executable, "-m", "preselect", "serve", "--port", "0", "--store", "a.journal"]
+    command = [sys.executable, "-m", "preselect", "serve", "--port", "0", "--store", store]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert result.returncode == 1, result
     assert "Traceback" not in result.stderr

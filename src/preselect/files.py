@@ -103,6 +103,8 @@ def explain_writing(path: str | PathLike[str]) -> Iterator[None]:
         raise InputError("the name of the file to write is empty")
     try:
         yield
+    except InputError:
+        raise  # it names the file
     except (OSError, ValueError) as error:  # ValueError: a name with characters that no file can have
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot write {fspath(path)}: {reason}") from None

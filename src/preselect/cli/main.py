@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -87,6 +88,12 @@ class Group(click.Group):
             self.add_command(getattr(import_module(f"preselect.cli.{module}"), name))
         return super().get_command(context, cmd_name)
 
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        close = get_close_matches(args[0], _COMMANDS)
+        if close and self.get_command(context, args[0]) is None:
+            context.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(context, args)
+
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _explain_errors():  # --help and --version print here
             return super().make_context(*arguments, **options)
@@ -122,7 +129,7 @@ def preselect() -> None:
         preselect race pool.toml FILE...
     Choose and learn over HTTP:
         preselect serve
-    Repeat the paper's first experiment on a small scale, and show its table again:
+    Repeat the paper's first experiment on a small scale, and show its table:
         preselect study synthetic --quick --out results
         preselect study show results
     Check whether the confidence widths of CPPL and Newton contain the truth:

@@ -175,7 +175,7 @@ def _name(policies: Iterable[str] | Mapping[str, str | Preselector]) -> Mapping[
         raise InputError(f"policies is {show(policies)}; give a list of names, such as ['newton', 'random']")
     named = policies if isinstance(policies, Mapping) else {policy: policy for policy in policies}
     if not named:
-        raise InputError("no policy is given to evaluate")
+        raise InputError("no policy is given to evaluate; name one, such as newton")
     return named
 
 

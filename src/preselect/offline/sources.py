@@ -55,8 +55,19 @@ def _convert(source: Source, name: str | None) -> Source:
         return preflib.read_preflib(path)
     if path.suffix.lower() == ".order":
         return read_sushi(path)
-    with path.open("rb") as file:
-        return _read_journal(path, name) if file.read(len(_SQLITE)) == _SQLITE else source
+    if _is_journal(path):
+        return _read_journal(path, name)
+    if name is not None:
+        raise InputError(f"{path} is a table, not a journal, and holds no {name!r}; drop the name (name, --name)")
+    return source
+
+
+def _is_journal(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _read_journal(path: Path, name: str | None) -> dict[str, list[Any]]:

@@ -71,12 +71,14 @@ def turn_on_outside(policy: type[Policy], parameters: dict[str, Any], identity: 
         raise InputError(f"{policy.__name__} cannot learn that nobody won; use one of {', '.join(able)}")
     if not parameters.get("outside", True):
         raise InputError(
-            "the policy has outside=False, but nobody_may_win=True asks for the opposite; drop one of them"
+            "the policy has outside=False, but nobody_may_win=True (--nobody-may-win) asks for the opposite; drop one "
+            "of them"
         )
     if not identity:
         raise InputError(
-            "nobody_may_win=True needs identity=True: features are scaled to mean 0, so that without weights of their "
-            "own arms would be as good as nobody on average, however often nobody wins"
+            "nobody_may_win=True (--nobody-may-win) needs identity=True (--identity): features are scaled to mean 0, "
+            "so that without weights of their own arms would be as good as nobody on average, however often nobody "
+            "wins"
         )
     return {**parameters, "outside": True}
 

@@ -1,6 +1,6 @@
 """Check that every arm of a pool works: each runs alone, by default on tiny formulas with known answers."""
 
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +56,8 @@ def check_arms(pool: Pool, folder: Path, *, instance: str | PathLike[str] | None
         The file to run them on; needed if they are not SAT solvers.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if instance is not None and not Path(instance).is_file():
+        raise InputError(f"{fspath(instance)!r} is not a file; name an instance to check the arms on")
     if instance is not None:
         return [_measure(pool, name, Instance(Path(instance)), folder)[0] for name in pool.arms]
     if not pool.is_for_sat:

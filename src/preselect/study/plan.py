@@ -372,7 +372,7 @@ class Manifest:
 def _read_content(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ResultsError(f"{path.parent} holds no results of a study: there is no {path.name}") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read {path}: {error}") from None
