@@ -78,6 +78,16 @@ def wait_until_all_died(token, folder):
     wait_until(lambda: not any(find_marked(token) or find_inside(folder) for _ in range(2)), seconds=20)
 
 
+def drop_hooks():
+    """In a fork that is sent signals: drop what tools of tests have hooked in, which a signal may interrupt.
+
+    An exception that Ctrl-C raises in a callback of the garbage collector is lost, and one that it raises while lines
+    are counted for coverage leaves a lock behind.
+    """
+    gc.callbacks.clear()
+    sys.settrace(None)
+
+
 class Fork:
     """Runs a function in a fork of this process, in a session of its own; `output` reads what it prints.
 
@@ -105,7 +115,7 @@ class Fork:
         code = 1
         try:
             os.setsid()
-            gc.callbacks.clear()  # of hypothesis: an exception that a signal raises in one of them is lost
+            drop_hooks()
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for source, target in ((output, 1), (errors, 2)):
                 os.dup2(source, target)

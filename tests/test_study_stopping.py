@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from processes import drop_hooks
 from studies import compute, read_contents
 
 from preselect.cli.main import preselect
@@ -41,6 +42,7 @@ def fork_command(arguments, log, *, warm):
     if child:
         return child
     try:
+        drop_hooks()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(descriptor, 1)
