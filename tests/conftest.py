@@ -43,7 +43,7 @@ def pytest_configure(config):
     compile_kernel, compiling = Dispatcher.compile, threading.local()
 
     def compile_alone(self, signature):
-        if getattr(compiling, "a_kernel", False):  # this is a helper of it
+        if getattr(compiling, "a_kernel", False):  # what is compiled now is a helper of that kernel
             return compile_kernel(self, signature)
         with open(Path(config.workerinput["locks"], self.py_func.__qualname__), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -68,7 +68,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish(session):
-    """Compile in another worker too, from the last step on; no test is run before all workers have come so far."""
+    """Compile in another worker, too, beginning with the last step. No test runs before all workers have got here."""
     gc.freeze()  # whoever collects garbage need not go through all modules and tests
     if _name_worker(session.config) == "gw0":
         _compile(reversed(compile_module._STEPS))

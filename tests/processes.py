@@ -79,10 +79,9 @@ def wait_until_all_died(token, folder):
 
 
 def drop_hooks():
-    """In a fork that is sent signals: drop what tools of tests have hooked in, which a signal may interrupt.
+    """Drop the hooks of hypothesis and coverage, in a fork that will get signals.
 
-    An exception that Ctrl-C raises in a callback of the garbage collector is lost, and one that it raises while lines
-    are counted for coverage leaves a lock behind.
+    If Ctrl-C arrives while one of them runs, its exception may be lost, or a lock may stay locked.
     """
     gc.callbacks.clear()
     sys.settrace(None)

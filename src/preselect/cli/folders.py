@@ -7,7 +7,7 @@ import click
 
 
 class Folder(click.Path):
-    """A folder, which need not exist; an empty name, as of a variable that is not set, is not this folder."""
+    """A folder, which need not exist. An empty name is refused: it often comes from a variable that is not set."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from preselect import state, store
+from preselect.cli.formats import format_option
 from preselect.cli.instances import make_visible
 from preselect.cli.progress import show_progress
 from preselect.files import require_ours, write_whole
@@ -65,14 +66,7 @@ def journal() -> None:
     show_default=True,
     help="How many of the last rounds to list.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Tables to read, or JSON for other programs.",
-)
+@format_option("table", "json", help="Tables to read, or JSON for other programs.")
 def show(journal: Path, name: str, last: int, style: str) -> None:
     """Show arms, counts and the last rounds.
 
@@ -90,14 +84,7 @@ def show(journal: Path, name: str, last: int, style: str) -> None:
 @journal.command()
 @_JOURNAL
 @_NAME
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["csv", "jsonl"]),
-    default="csv",
-    show_default=True,
-    help="CSV; or JSON lines, which have more: scores, widths, eligible arms, all details.",
-)
+@format_option("csv", "jsonl", help="CSV; or JSON lines, which have more: scores, widths, eligible arms, all details.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -89,8 +89,7 @@ class Group(click.Group):
         return super().get_command(context, cmd_name)
 
     def resolve_command(self, context: click.Context, args: list[str]) -> Any:
-        close = get_close_matches(args[0], _COMMANDS)
-        if close and self.get_command(context, args[0]) is None:
+        if self.get_command(context, args[0]) is None and (close := get_close_matches(args[0], _COMMANDS)):
             context.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(context, args)
 

@@ -16,6 +16,7 @@ import click
 
 from preselect.cli.dashboard import show_dashboard
 from preselect.cli.folders import Folder
+from preselect.cli.formats import format_option
 from preselect.cli.instances import iterate_files, list_files, make_printable, make_visible, require_apart, require_some
 from preselect.cli.lanes import work_in_lanes
 from preselect.cli.race_printing import Batch, print_result, write_answer
@@ -102,14 +103,7 @@ def init(pool: Path, kind: str, k: int | None, seconds: float) -> None:
 @race.command()
 @_POOL
 @click.option("--instance", type=click.Path(path_type=Path), help="Try the arms on this file instead of tiny formulas.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Print a line for each arm, or everything as JSON.",
-)
+@format_option("table", "json", help="Print a line for each arm, or everything as JSON.")
 def check(pool_file: Path, instance: Path | None, style: str) -> None:
     """Try each arm of POOL, and say what is wrong with it.
 
@@ -160,14 +154,7 @@ def check(pool_file: Path, instance: Path | None, style: str) -> None:
     type=click.FloatRange(min=0, min_open=True),
     help="Time limit of a race, in seconds, instead of the pool's.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Print the winners' outputs, or a line of JSON for each instance.",
-)
+@format_option("text", "json", help="Print the winners' outputs, or a line of JSON for each instance.")
 @click.option("--dashboard", is_flag=True, help="Show the races in a browser while they run; the address is printed.")
 def run(
     pool_file: Path,

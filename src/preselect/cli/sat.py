@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from preselect.cli.folders import Folder
+from preselect.cli.formats import format_option
 from preselect.cli.progress import show_progress, track
 from preselect.errors import InputError
 from preselect.files import read_text, write_new
@@ -81,14 +82,7 @@ def sat() -> None:
 )
 @click.option("--eliminate", is_flag=True, help="Eliminate variables first, as for the paper's features.")
 @click.option("--times", is_flag=True, help="Add the seconds that each group of features took.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["csv", "json"]),
-    default="csv",
-    show_default=True,
-    help="Print CSV, or everything as JSON.",
-)
+@format_option("csv", "json", help="Print CSV, or everything as JSON.")
 def features(files: tuple[Path, ...], clause_graph: bool, eliminate: bool, times: bool, style: str) -> None:
     """Print the SATzilla base features of FILES, one row each.
 

@@ -78,7 +78,7 @@ def _as_column(values: Any) -> NDArray[Any]:
 
 
 def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
-    """Return objects; times as Python's own, because those of numpy would become numbers, and missing ones, too."""
+    """Return objects, with numpy's times as Python's: numpy's own would be read as numbers, even missing ones."""
     unit = _TIMES.get(values.dtype.type)
     found = (values if unit is None else values.astype(unit)).astype(object)
     cells = found.ravel().tolist()

@@ -11,12 +11,12 @@ from preselect.reports.figures import BLUE, GREY, VERMILION, label_axes, new_fig
 from preselect.reports.html import render, write_page
 
 _FEW = 50.0  # with fewer effective rounds, intervals are too narrow
-_FEW_WINS = 5.0  # likewise: doubly robust ones contain the truth in 77 % of logs with about one win
+_FEW_WINS = 5.0  # with fewer effective wins, doubly robust intervals are too narrow
 _METHODS = {"observed": GREY, "self-normalised": BLUE, "doubly robust": VERMILION, "the model": GREY}
 
 
 def list_warnings(found: Evaluation) -> list[str]:
-    """Return warnings about policies of which the logs tell little; nothing is weighed for what was logged.
+    """Return a warning for each policy about which the logs tell little; there is none for what was logged.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ class LinearPolicy(Policy):
 def update(estimate: Estimator, rows: Floats, ranking: Integers, t: int, race: Outcome | None = None) -> None:
     """Let an estimator learn from outcome t; if that fails, it stays as it was. Refresh it after every few outcomes.
 
-    If the outcome ended a race, `race` is that outcome: it tells also if nobody won, and how long the winner took.
+    If the outcome ended a race, give it as `race`: it also says whether nobody won, and how long the winner took.
     """
     status = estimate.learn(rows, ranking, t) if race is None else estimate.learn_race(rows, ranking, race, t)
     if status != OK:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from preselect.cli.folders import Folder
+from preselect.cli.formats import format_option
 from preselect.cli.progress import Bar, show_progress
 from preselect.errors import ResultsError
 from preselect.policies import registry
@@ -23,14 +24,7 @@ from preselect.study.report import format_mean, lay_out, lay_out_ratios
 from preselect.study.results import Task
 from preselect.study.tables import make_tables
 
-FORMAT = click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Print a table, or everything as JSON.",
-)
+FORMAT = format_option("table", "json", help="Print a table, or everything as JSON.")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
